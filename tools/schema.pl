@@ -137,6 +137,11 @@ sub read_header {
 	my @lines = lines_of($_[0]);
 	while (my $next = shift @lines) {
 		my ($number, $code, $comment) = @$next;
+		# An initializer, over several lines.
+		if ($code =~ /^#define\s+CRYO_\w+\s+\{.*\\$/) {
+			1 while @lines && (shift @lines)->[1] =~ /\\$/;
+			next;
+		}
 		if ($code =~ /^#define\s+(CRYO_\w+)\s+(.+)$/) {
 			read_constant($number, $1, $2);
 			next;

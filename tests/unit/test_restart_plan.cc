@@ -27,6 +27,7 @@
 #include "restart/files/output_files.h"
 #include "restart/ipc/sysv.h"
 #include "restart/process/credentials.h"
+#include "restart/process/thread_plan.h"
 #include "restart/process/timers.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
@@ -517,7 +518,7 @@ TEST("a failure names process, thread and object") {
   stub::Report report{};
   const auto ledger = std::make_unique<Ledger>();
   report.failed = 2;
-  report.step = stub::Step::kLimit;
+  report.step = kLimitStep;
   report.index = 7;
   report.error = EPERM;
   const Process& process = builder.context.processes.front();
@@ -532,14 +533,14 @@ TEST("a file that could not be read before it was to be cut is none that has bee
   stub::Report report{};
   const auto ledger = std::make_unique<Ledger>();
   report.failed = 2;
-  report.step = stub::Step::kOldEnd;
+  report.step = kOldEndStep;
   report.index = 7;
   const auto said = [&](int error) {
     report.error = error;
     return describe_failure(read_failure(report, *ledger), builder.context);
   };
-  CHECK(said(ESTALE).ends_with(": /log has been written anew while the restart was under way, and is not cut: Stale file handle"));
-  CHECK(said(EIO).ends_with(": /log cannot be read, and is not cut: whether it has been written anew is not known: Input/output error"));
+  CHECK(said(ESTALE).ends_with(": /log is not truncated: it was rewritten during the restart: Stale file handle"));
+  CHECK(said(EIO).ends_with(": /log is not truncated: cannot read it to check whether it was rewritten: Input/output error"));
 }
 
 TEST("a thread's id that somebody has: it is said who") {
@@ -555,7 +556,7 @@ TEST("a thread's id that somebody has: it is said who") {
   const auto said = [&] { return describe_failure(read_failure(report, *ledger), builder.context); };
   CHECK_EQ(said(), fmt::format("pid {}, thread {}: its id is in use by cr_restart itself: File exists", pid, ::getpid()));
   builder.context.processes.front().threads.back().head.tid = 3999998;
-  CHECK_EQ(said(), fmt::format("pid {}, thread 3999998: its id was not to be had in {} tries: File exists", pid, stub::kMaxTidTries));
+  CHECK_EQ(said(), fmt::format("pid {}, thread 3999998: cannot get its id: lost to other processes in {} attempts: File exists", pid, stub::kMaxTidTries));
 }
 
 TEST("whatever a report says can be told") {

@@ -15,7 +15,9 @@
 
 #include "base/unique_fd.h"
 #include "restart/engine/shared_report.h"
+#include "restart/files/output_files.h"
 #include "restart/memory/memory_plan.h"
+#include "restart/memory/memory_steps.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 
@@ -231,11 +233,11 @@ TEST("stub: shared anonymous memory is one object, protections are the saved one
     script.process.add(stub::Step::kPrepare, 0, SYS_getcwd, kFirstShare + kPage, kPage);
     say(script.process, pipe, kSecondShare);
     // ... and one into read-only memory fails.
-    script.process.add(stub::Step::kProtect, 77, SYS_getcwd, kReadOnly, kPage);
+    script.process.add(kProtectStep, 77, SYS_getcwd, kReadOnly, kPage);
     return script;
   });
   CHECK_EQ(outcome.output, "a/");
-  CHECK(outcome.report.step == stub::Step::kProtect);
+  CHECK(outcome.report.step == kProtectStep);
   CHECK_EQ(outcome.report.index, 77U);
   CHECK_EQ(outcome.report.error, EFAULT);
   CHECK_EQ(outcome.report.address, kReadOnly);
@@ -259,7 +261,7 @@ TEST("stub: a mapping in the way is an error that names it") {
   Mm& mm = context.mms.at(1);
   mm.vmas.insert(mm.vmas.begin() + 1, vma(kPlain + kPage, 1, CRYO_VMA_READ));
   const Outcome outcome = run_stub(context, [](int) { return Script{}; });
-  CHECK(outcome.report.step == stub::Step::kMap);
+  CHECK(outcome.report.step == kMapStep);
   CHECK_EQ(outcome.report.index, 1U);
   CHECK_EQ(outcome.report.error, EEXIST);
   CHECK_EQ(outcome.report.arrived, 0U);
@@ -272,13 +274,13 @@ TEST("stub: bytes that are others are an error") {
       const int fd = ::memfd_create("file", 0);
       CHECK_EQ(::write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
       Script script;
-      script.process.expect(stub::Expect::kBytes, stub::Step::kOldEnd, 3, SYS_pread64, fd, kPlain, length, 0, crc);
+      script.process.expect(stub::Expect::kBytes, kOldEndStep, 3, SYS_pread64, fd, kPlain, length, 0, crc);
       return script;
     });
   };
   check_arrived(end_of(0xe3069283, 9));
   const Outcome other = end_of(0xe3069284, 9);
-  CHECK(other.report.step == stub::Step::kOldEnd);
+  CHECK(other.report.step == kOldEndStep);
   CHECK_EQ(other.report.error, ESTALE);
   CHECK_EQ(other.report.index, 3U);
   const Outcome shorter = end_of(0xe3069283, 10);

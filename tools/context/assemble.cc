@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "context/mm_checks.h"
 #include "context/staging.h"
 
 namespace cryo {
@@ -232,72 +233,12 @@ void check_shm(const Staging& staging, const Inode& inode) {
                  inode.shm->size, inode.head.size);
 }
 
-void check_excluded(const Staging& staging, const Mm& mm) {
-  for (const cryo_excluded& range : mm.excluded) {
-    const bool inside = std::any_of(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& vma) {
-      return vma.kind == CRYO_VMA_ANON && vma.start <= range.start && range.end <= vma.end;
-    });
-    if (!inside)
-      inconsistent(staging, "memory {}: {:#x}-{:#x} is left out, and is no private anonymous memory", mm.id,
-                   range.start, range.end);
-  }
-}
-
-// Both ascend.
-void check_guards(const Staging& staging, const Mm& mm) {
-  auto vma = mm.vmas.begin();
-  for (const cryo_page_run& run : mm.guards) {
-    const std::uint64_t end = run.start + run.nr_pages * staging.scanner.header().page_size;
-    while (vma != mm.vmas.end() && vma->end <= run.start) ++vma;
-    if (vma == mm.vmas.end() || run.start < vma->start || end > vma->end || vma->kind > CRYO_VMA_SYSV ||
-        vma->kind == CRYO_VMA_VDSO || vma->kind == CRYO_VMA_VVAR)
-      inconsistent(staging, "memory {}: the guard pages at {:#x}-{:#x} are in no area that may have them", mm.id,
-                   run.start, end);
-  }
-}
-
-// Both ascend.
-void check_aio(const Staging& staging, const Mm& mm) {
-  auto aio = mm.aio.begin();
-  for (const cryo_vma& vma : mm.vmas) {
-    if (vma.kind != CRYO_VMA_AIO) continue;
-    if (aio == mm.aio.end() || aio->head.start != vma.start || aio->head.size != vma.end - vma.start)
-      inconsistent(staging, "memory {}: the ring at {:#x}-{:#x} has no AIO section", mm.id, vma.start, vma.end);
-    ++aio;
-  }
-  if (aio != mm.aio.end())
-    inconsistent(staging, "memory {}: the asynchronous I/O context {:#x} has no ring", mm.id, aio->head.start);
-}
-
-// Both ascend.
-void check_names(const Staging& staging, const Mm& mm) {
-  auto vma = mm.vmas.begin();
-  for (const VmaName& name : mm.names) {
-    while (vma != mm.vmas.end() && vma->start < name.head.start) ++vma;
-    if (vma == mm.vmas.end() || vma->start != name.head.start || vma->end != name.head.end ||
-        (vma->kind != CRYO_VMA_ANON && vma->kind != CRYO_VMA_SHMEM))
-      inconsistent(staging, "memory {}: {:#x}-{:#x} has a name, and is no area of anonymous memory", mm.id,
-                   name.head.start, name.head.end);
-  }
-}
-
 void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
-  check_excluded(staging, mm);
-  check_guards(staging, mm);
-  check_aio(staging, mm);
+  for (const auto check : kMmChecks) check(staging, mm);
   if (mm.vmas.size() != mm.head.nr_vmas)
     inconsistent(staging, "memory {} has {} areas, {} are there", mm.id, mm.head.nr_vmas, mm.vmas.size());
   if (mm.head.exe_file != 0 && !context.files.contains(mm.head.exe_file))
     inconsistent(staging, "memory {}: its executable, file {}, is not there", mm.id, mm.head.exe_file);
-  check_names(staging, mm);
-  for (const cryo_mempolicy& policy : mm.mempolicies) {
-    const auto vma = std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) {
-      return v.start <= policy.start && policy.end <= v.end;
-    });
-    if (vma == mm.vmas.end())
-      inconsistent(staging, "a NUMA policy of {:#x}-{:#x}, which is outside of memory {}", policy.start,
-                   policy.end, mm.id);
-  }
   for (const cryo_vma& vma : mm.vmas) {
     if (vma.file == 0) continue;
     const auto file = context.files.find(vma.file);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "context/mm_checks.h"
 #include "context/staging.h"
 
 namespace cryo {
@@ -51,11 +52,6 @@ void check_vma(Staging& staging, const Payload& payload, const cryo_vma& vma) {
   if (vma.offset > std::numeric_limits<std::uint64_t>::max() - (vma.end - vma.start))
     payload.damaged("{:#x}-{:#x}: offset {:#x} is too large", vma.start, vma.end, vma.offset);
   check_huge_vma(payload, vma, page);
-}
-
-// The kernel refuses others, so none of a checkpoint has them.
-bool may_be_in_name(char c) {
-  return c > 0x1f && c < 0x7f && std::string_view("\\`$[]").find(c) == std::string_view::npos;
 }
 
 }  // namespace
@@ -170,17 +166,6 @@ void parse_excluded(Staging& staging, const Payload& payload) {
   }
 }
 
-void parse_vma_name(Staging& staging, const Payload& payload) {
-  const auto head = payload.fixed<cryo_vma_name>();
-  const std::string text = payload.string();
-  auto& names = staging.mms.mention(id_of(payload), payload.section()).names;
-  if (text.empty() || text.size() > CRYO_VMA_NAME_MAX || !std::all_of(text.begin(), text.end(), may_be_in_name))
-    payload.damaged("{:#x}-{:#x} cannot have that name ({} bytes)", head.start, head.end, text.size());
-  if (!names.empty() && head.start < names.back().head.end)
-    payload.damaged("the name of {:#x}-{:#x} is not in order", head.start, head.end);
-  names.push_back({head, text});
-}
-
 namespace {
 
 // Those of a section, which follow the ones that other sections had. `most`: in one section.
@@ -267,6 +252,43 @@ PageChunk parse_page_chunk(Staging& staging, const Payload& payload) {
     payload.damaged("{} pages in its runs, {} pages in its head", chunk.nr_pages, head.nr_pages);
   mention_owner(staging, payload, head.kind);
   return chunk;
+}
+
+void check_excluded(const Staging& staging, const Mm& mm) {
+  for (const cryo_excluded& range : mm.excluded) {
+    const bool inside = std::any_of(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& vma) {
+      return vma.kind == CRYO_VMA_ANON && vma.start <= range.start && range.end <= vma.end;
+    });
+    if (!inside)
+      inconsistent(staging, "memory {}: {:#x}-{:#x} is left out, and is no private anonymous memory", mm.id,
+                   range.start, range.end);
+  }
+}
+
+// Both ascend.
+void check_guards(const Staging& staging, const Mm& mm) {
+  auto vma = mm.vmas.begin();
+  for (const cryo_page_run& run : mm.guards) {
+    const std::uint64_t end = run.start + run.nr_pages * staging.scanner.header().page_size;
+    while (vma != mm.vmas.end() && vma->end <= run.start) ++vma;
+    if (vma == mm.vmas.end() || run.start < vma->start || end > vma->end || vma->kind > CRYO_VMA_SYSV ||
+        vma->kind == CRYO_VMA_VDSO || vma->kind == CRYO_VMA_VVAR)
+      inconsistent(staging, "memory {}: the guard pages at {:#x}-{:#x} are in no area that may have them", mm.id,
+                   run.start, end);
+  }
+}
+
+// Both ascend.
+void check_aio(const Staging& staging, const Mm& mm) {
+  auto aio = mm.aio.begin();
+  for (const cryo_vma& vma : mm.vmas) {
+    if (vma.kind != CRYO_VMA_AIO) continue;
+    if (aio == mm.aio.end() || aio->head.start != vma.start || aio->head.size != vma.end - vma.start)
+      inconsistent(staging, "memory {}: the ring at {:#x}-{:#x} has no AIO section", mm.id, vma.start, vma.end);
+    ++aio;
+  }
+  if (aio != mm.aio.end())
+    inconsistent(staging, "memory {}: the asynchronous I/O context {:#x} has no ring", mm.id, aio->head.start);
 }
 
 }  // namespace cryo

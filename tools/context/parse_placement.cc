@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Where a process and its memory are: NUMA policies, utilization clamps, control group.
+#include <algorithm>
 #include <limits>
 
+#include "context/mm_checks.h"
 #include "context/staging.h"
 
 namespace cryo {
@@ -61,6 +63,17 @@ void parse_cgroup(Staging& staging, const Payload& payload) {
   std::string path = payload.string();
   if (!path.starts_with('/')) payload.damaged("'{}' is no path of a control group", path);
   staging.processes.mention(task_id_of(payload), payload.section()).cgroup = std::move(path);
+}
+
+void check_mempolicies(const Staging& staging, const Mm& mm) {
+  for (const cryo_mempolicy& policy : mm.mempolicies) {
+    const auto vma = std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) {
+      return v.start <= policy.start && policy.end <= v.end;
+    });
+    if (vma == mm.vmas.end())
+      inconsistent(staging, "a NUMA policy of {:#x}-{:#x}, which is outside of memory {}", policy.start,
+                   policy.end, mm.id);
+  }
 }
 
 }  // namespace cryo

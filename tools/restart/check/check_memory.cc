@@ -12,6 +12,7 @@
 #include "restart/memory/aio.h"
 #include "restart/memory/guards.h"
 #include "restart/memory/mempolicy.h"
+#include "restart/memory/resources.h"
 #include "restart/memory/tags.h"
 #include "restart/memory/vdso.h"
 #include "restart/memory/vma_names.h"
@@ -46,7 +47,7 @@ void check_place(const CheckInput& input, Findings& findings) {
     if (is_inside(thread, span_of(kernel_mappings(mm))))
       findings.problem(
           kErrBadArch,
-          "pid {}: thread {} was inside the kernel's code (vdso), which is another one here, and shares "
+          "pid {}: thread {} was executing in the vdso, which differs here, and shares "
           "its memory with another process",
           input.process.head.pid, thread.head.tid);
 }
@@ -112,19 +113,8 @@ void check_memory(const CheckInput& input, Findings& findings) {
   for (const cryo_vma& vma : mm.vmas) check_vma(input, vma, findings);
   check_keys(input, mm, findings);
   check_locked(input, mm, findings);
-  check_tags(input, mm, findings);
-  if (const std::string obstacle = aio_obstacle(mm); !obstacle.empty())
-    findings.problem(EAGAIN, "pid {}: {}", input.process.head.pid, obstacle);
-  if (!can_have_guards(mm))
-    findings.problem(EOPNOTSUPP,
-                     "pid {}: has guard pages (MADV_GUARD_INSTALL) at {:#x}, which this kernel does not support",
-                     input.process.head.pid, mm.guards.front().start);
-  if (loses_vma_names(mm))
-    findings.note("pid {}: names of anonymous memory are lost, which this kernel does not keep",
-                  input.process.head.pid);
-  for (const cryo_mempolicy& policy : input.context.mm(input.process.head.mm).mempolicies)
-    if (const std::string text = policy_here_text(policy, input.nodes); !text.empty())
-      findings.warning("pid {}: the NUMA memory policy of {:#x}-{:#x}: {}", input.process.head.pid, policy.start, policy.end, text);
+  for (const MemoryResource* resource : kMemoryResources)
+    if (resource->check != nullptr) resource->check(input, mm, findings);
 }
 
 }  // namespace cryo

@@ -10,7 +10,6 @@
 #include "base/parse.h"
 #include "base/place.h"
 #include "restart/check/check.h"
-#include "restart/engine/failure.h"
 #include "restart/engine/id_holder.h"
 #include "restart/engine/tree_plan.h"
 #include "restart/ns/mounts.h"

@@ -34,12 +34,14 @@
 #include "restart/process/thread_plan.h"
 #include "restart/process/timers.h"
 #include "restart/rights/proc_files.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
 
+const StepKind kSealStep("seal a memfd");
+
 using stub::Expect;
-using stub::Step;
 
 constexpr std::size_t kLockSize = 128;  // stub area for one lock: call and struct flock
 constexpr std::size_t kOwnerSize = 16;  // struct f_owner_ex, aligned
@@ -279,9 +281,9 @@ bool Child::is_child_of_exited_leader() const {
 void Child::plan_process_calls(CallList& calls, StubArea& area) {
   if (adds_seals())
     for (const auto& [fd, seals] : input_.files.seals)
-      calls.add(Step::kSeal, 0, SYS_fcntl, fd.get(), F_ADD_SEALS, seals);
+      calls.add(kSealStep, 0, SYS_fcntl, fd.get(), F_ADD_SEALS, seals);
   plan_process(process_, calls, area);
-  for (const int fd : parked_) calls.add(Step::kClose, 0, SYS_close, fd);
+  for (const int fd : parked_) calls.add(kCloseStep, 0, SYS_close, fd);
   plan_queue_notifications(input_.context, process_, calls, area);
 }
 
@@ -292,12 +294,12 @@ void Child::plan_tail(const Inode& inode, const CutFile& cut, CallList& calls, S
   auto* offset = area.array<std::uint64_t>(1);
   *offset = cut.end;
   for (int i = 0; cut.to && i < kTailCalls; ++i)
-    calls.add(Step::kTruncate, cut.file, SYS_sendfile, cut.to.get(), cut.from.get(), offset, kMostAtOnce);
+    calls.add(kTruncateStep, cut.file, SYS_sendfile, cut.to.get(), cut.from.get(), offset, kMostAtOnce);
   if (cut.is_known)
-    calls.expect(Expect::kBytes, Step::kOldEnd, cut.file, SYS_pread64, cut.from.get(), area.array<std::byte>(inode.end->length),
+    calls.expect(Expect::kBytes, kOldEndStep, cut.file, SYS_pread64, cut.from.get(), area.array<std::byte>(inode.end->length),
                  inode.end->length, inode.head.size - inode.end->length, inode.end->crc);
   for (const int fd : {cut.to.get(), cut.from.get()})
-    if (fd >= 0) calls.add(Step::kClose, 0, SYS_close, fd);
+    if (fd >= 0) calls.add(kCloseStep, 0, SYS_close, fd);
 }
 
 // A lease wants nobody else to have the file.
@@ -325,7 +327,7 @@ void Child::plan_truncation(CallList& calls, bool kept) {
   for (const auto& [inode, cut] : input_.files.cut) {
     if (cut.process != index_) continue;
     const int fd = files_.fds.at(cut.file);
-    if (kept_.contains(fd) == kept) calls.add(Step::kTruncate, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
+    if (kept_.contains(fd) == kept) calls.add(kTruncateStep, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
   }
 }
 
@@ -361,7 +363,7 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_leader(threads, leader_calls, area);
   plan_tails(final_calls, area);
   plan_truncation(final_calls, true);
-  for (const int fd : kept_) final_calls.add(Step::kClose, 0, SYS_close, fd);
+  for (const int fd : kept_) final_calls.add(kCloseStep, 0, SYS_close, fd);
   std::map<std::uint32_t, int> left = fds;
   std::erase_if(left, [this](const auto& file) { return kept_.contains(file.second); });
   plan_process_locks(input_.context, locks_, left, final_calls, area);

@@ -15,7 +15,4 @@ namespace cryo {
 // What a process was about when it died without a word.
 [[nodiscard]] std::string describe_progress(stub::Step step);
 
-// Name of an RLIMIT_*: "open files (RLIMIT_NOFILE)".
-[[nodiscard]] std::string limit_name(std::uint32_t resource);
-
 }  // namespace cryo

@@ -17,9 +17,14 @@
 #include "base/error.h"
 #include "restart/engine/elsewhere.h"
 #include "restart/files/files.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
+
+const StepKind kRingStep("enable an io_uring", [](const FailedCall& call) {
+  return fmt::format("cannot enable the io_uring at descriptor {}", call.index);
+});
 
 // A part of a ring's memory, for as long as it is filled.
 class RingMemory {
@@ -184,7 +189,7 @@ void plan_rings(const Context& context, std::int32_t tid, const std::map<std::ui
   for (const auto& [id, fd] : fds) {
     const File& file = context.file(id);
     if (file.head.kind == CRYO_FILE_URING && enabler_of(context, file) == tid)
-      calls.add(stub::Step::kRing, static_cast<std::uint32_t>(fd), SYS_io_uring_register, fd,
+      calls.add(kRingStep, static_cast<std::uint32_t>(fd), SYS_io_uring_register, fd,
                 IORING_REGISTER_ENABLE_RINGS, 0, 0);
   }
 }

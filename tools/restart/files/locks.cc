@@ -9,9 +9,14 @@
 
 #include "base/error.h"
 #include "restart/files/files.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
+
+const StepKind kFileLockStep("lock files", [](const FailedCall& call) {
+  return fmt::format("cannot lock {} again", failed_file(call));
+});
 
 constexpr std::uint64_t kToTheEnd = ~0ULL >> 1;
 
@@ -90,7 +95,7 @@ void plan_leases(const std::vector<cryo_lock>& locks, const std::map<std::uint32
   for (const cryo_lock& lock : locks) {
     const auto fd = fds.find(lock.file);
     if (fd != fds.end() && lock.kind == CRYO_LOCK_LEASE)
-      calls.add(stub::Step::kFileLock, lock.file, SYS_fcntl, fd->second, F_SETLEASE, lock.type);
+      calls.add(kFileLockStep, lock.file, SYS_fcntl, fd->second, F_SETLEASE, lock.type);
   }
 }
 
@@ -120,7 +125,7 @@ void plan_process_locks(const Context& context, const std::vector<cryo_lock>& lo
     if (!fd) continue;
     auto* range = area.array<struct flock>(1);
     *range = range_of(lock);
-    calls.add(stub::Step::kFileLock, lock.file, SYS_fcntl, *fd, F_SETLK, range);
+    calls.add(kFileLockStep, lock.file, SYS_fcntl, *fd, F_SETLK, range);
   }
 }
 

@@ -206,4 +206,14 @@ void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const st
   cut.end = end;
 }
 
+const StepKind kTruncateStep("truncate output files", [](const FailedCall& call) {
+  return fmt::format("cannot truncate {} to its size at the checkpoint", failed_file(call));
+});
+
+// ESTALE is what the stub says of other bytes.
+const StepKind kOldEndStep("compare output files with the checkpoint", [](const FailedCall& call) {
+  return call.error == ESTALE ? fmt::format("{} is not truncated: it was rewritten during the restart", failed_file(call))
+                              : fmt::format("{} is not truncated: cannot read it to check whether it was rewritten", failed_file(call));
+});
+
 }  // namespace cryo

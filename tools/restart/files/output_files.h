@@ -14,6 +14,7 @@
 #include "context/model.h"
 #include "restart/engine/options.h"
 #include "restart/rights/created_paths.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 
@@ -78,5 +79,9 @@ struct CutFile {
 };
 // Copies what is behind the first `size` bytes there, and opens both, or that which is not open.
 void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path, CutFile& cut);
+
+// Index of the call: the file.
+extern const StepKind kTruncateStep;
+extern const StepKind kOldEndStep;
 
 }  // namespace cryo

@@ -10,10 +10,16 @@
 #include <algorithm>
 
 #include "restart/files/files.h"
+#include "base/error.h"
 #include "restart/rights/names.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
+
+const StepKind kOwnerStep("set a signal owner (F_SETOWN)", [](const FailedCall& call) {
+  return fmt::format("cannot set the signal owner (F_SETOWN) of {}", failed_file(call));
+});
 
 bool in_context(const Context& context, const cryo_file& head) {
   for (const Process& process : context.processes) {
@@ -76,15 +82,15 @@ void plan_owners(const OwnerPlanInput& input, CallList& calls, StubArea& area) {
     const File& file = input.context.file(id);
     const cryo_file& head = file.head;
     if (static_cast<int>(head.flags) & O_PATH) continue;
-    if (head.owner_signal != 0) calls.add(stub::Step::kOwner, id, SYS_fcntl, fd, F_SETSIG, head.owner_signal);
+    if (head.owner_signal != 0) calls.add(kOwnerStep, id, SYS_fcntl, fd, F_SETSIG, head.owner_signal);
     if (head.owner_pid != 0 && owner_setter(input.context, file, holders_of(input, id)) == input.index) {
       auto* owner = area.array<f_owner_ex>(1);
       *owner = owner_now(input, head);
-      if (owner->pid != 0) calls.add(stub::Step::kOwner, id, SYS_fcntl, fd, F_SETOWN_EX, owner);
+      if (owner->pid != 0) calls.add(kOwnerStep, id, SYS_fcntl, fd, F_SETOWN_EX, owner);
     }
     if (static_cast<int>(head.flags) & O_ASYNC) {
       const int now = ::fcntl(fd, F_GETFL);
-      calls.add(stub::Step::kOwner, id, SYS_fcntl, fd, F_SETFL, now | O_ASYNC);
+      calls.add(kOwnerStep, id, SYS_fcntl, fd, F_SETFL, now | O_ASYNC);
     }
   }
 }

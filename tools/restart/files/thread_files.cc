@@ -14,11 +14,15 @@
 #include "restart/ns/mounts.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/rights/rights_calls.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
 
-using stub::Step;
+const StepKind kThreadFileStep("open files of /proc about threads", [](const FailedCall& call) {
+  return fmt::format("cannot open {} again", failed_file(call));
+});
+
 
 constexpr std::string_view kTask = "/task";
 // openat2(2) takes no others: those that open(2) does not mind are none of a file of /proc.
@@ -154,19 +158,19 @@ void Planner::plan_open(const ThreadFile& file) {
   how->resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
   const cryo_fd& first = file.fds.front();
   const auto cloexec = [](const cryo_fd& fd) { return fd.flags & CRYO_FD_CLOEXEC ? O_CLOEXEC : 0; };
-  calls_.expect(stub::Expect::kMoved, Step::kThreadFile, file.file, SYS_openat2, file.directory.get(), name_of(file.place), how,
+  calls_.expect(stub::Expect::kMoved, kThreadFileStep, file.file, SYS_openat2, file.directory.get(), name_of(file.place), how,
                 sizeof(*how), cloexec(first), first.fd);
   if (const auto& head = input_.context.file(file.file).head; head.pos != 0 && (file.flags & O_PATH) == 0)
-    calls_.add(Step::kThreadFile, file.file, SYS_lseek, first.fd, head.pos, SEEK_SET);
+    calls_.add(kThreadFileStep, file.file, SYS_lseek, first.fd, head.pos, SEEK_SET);
   for (std::size_t i = 1; i < file.fds.size(); ++i)
-    calls_.add(Step::kThreadFile, file.file, SYS_dup3, first.fd, file.fds[i].fd, cloexec(file.fds[i]));
+    calls_.add(kThreadFileStep, file.file, SYS_dup3, first.fd, file.fds[i].fd, cloexec(file.fds[i]));
 }
 
 void Planner::plan(const ThreadFile& file) {
   if (file.rights) plan_rights_taken(*file.rights, input_.own, calls_, area_);
   plan_open(file);
   if (file.rights) plan_rights_back(*file.rights, input_.own, calls_, area_);
-  calls_.add(Step::kClose, 0, SYS_close, file.directory.get());
+  calls_.add(kCloseStep, 0, SYS_close, file.directory.get());
 }
 
 void Planner::finish() {

@@ -8,11 +8,15 @@
 #include "base/error.h"
 #include "restart/files/files.h"
 #include "restart/process/timers.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
 
-using stub::Step;
+const StepKind kTimerfdStep("set a timer descriptor", [](const FailedCall& call) {
+  return fmt::format("cannot set the timer of descriptor {}", call.index);
+});
+
 
 constexpr unsigned long kSetTicks = _IOW('T', 0, std::uint64_t);  // TFD_IOC_SET_TICKS
 
@@ -67,11 +71,11 @@ void plan_timerfds(const Context& context, const std::map<std::uint32_t, int>& f
     auto* spec = area.array<itimerspec>(1);
     *spec = setting.spec;
     const auto number = static_cast<std::uint32_t>(fd);
-    calls.add(Step::kTimerfd, number, SYS_timerfd_settime, fd, file.timerfd->settime_flags, spec, 0);
+    calls.add(kTimerfdStep, number, SYS_timerfd_settime, fd, file.timerfd->settime_flags, spec, 0);
     if (setting.ticks == 0) continue;
     auto* ticks = area.array<std::uint64_t>(1);
     *ticks = setting.ticks;
-    calls.add(Step::kTimerfd, number, SYS_ioctl, fd, kSetTicks, ticks);
+    calls.add(kTimerfdStep, number, SYS_ioctl, fd, kSetTicks, ticks);
   }
 }
 

@@ -19,9 +19,14 @@
 #include "restart/ns/namespaces.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
+
+const StepKind kNotifyStep("register for notification (mq_notify)", [](const FailedCall& call) {
+  return fmt::format("descriptor {}: cannot register for notification (mq_notify)", call.index);
+});
 
 constexpr std::string_view kTag = "mqueue:";
 constexpr int kQueueNameTries = 100;
@@ -237,7 +242,7 @@ void plan_queue_notifications(const Context& context, const Process& process, Ca
     event->sigev_notify = static_cast<int>(saved.notify);
     event->sigev_signo = static_cast<int>(saved.notify_signal);
     event->sigev_value.sival_ptr = reinterpret_cast<void*>(saved.notify_value);
-    calls.add(stub::Step::kNotify, fd.fd, SYS_mq_notify, fd.fd, event);
+    calls.add(kNotifyStep, fd.fd, SYS_mq_notify, fd.fd, event);
   }
 }
 

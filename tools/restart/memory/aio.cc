@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/unique_fd.h"
+#include "restart/memory/resources.h"
 
 namespace cryo {
 namespace {
@@ -160,5 +161,16 @@ AddressRange make_aio_context(const AioContext& saved, AddressSpace& space) {
   fill_aio_ring(place.start, saved);
   return place;
 }
+
+namespace {
+
+void check_contexts(const CheckInput& input, const Mm& mm, Findings& findings) {
+  if (const std::string obstacle = aio_obstacle(mm); !obstacle.empty())
+    findings.problem(EAGAIN, "pid {}: {}", input.process.head.pid, obstacle);
+}
+
+}  // namespace
+
+const MemoryResource kAioResource = {.check = check_contexts};
 
 }  // namespace cryo

@@ -7,8 +7,14 @@
 
 #include <algorithm>
 
+#include "restart/memory/memory_steps.h"
+#include "restart/memory/resources.h"
+
 namespace cryo {
 namespace {
+
+const StepKind kGuardStep("install guard pages",
+                          [](const FailedCall& call) { return area_message("install guard pages (MADV_GUARD_INSTALL) in", call); });
 
 // Which not every C library knows.
 constexpr int kGuardInstall = 102;
@@ -43,13 +49,27 @@ bool has_guards(const Mm& mm, const cryo_vma& vma) {
   return first != mm.guards.end() && first->start < vma.end;
 }
 
-void plan_guards(const Context& context, const Mm& mm, CallList& calls) {
+namespace {
+
+void check_kernel(const CheckInput& input, const Mm& mm, Findings& findings) {
+  if (!can_have_guards(mm))
+    findings.problem(EOPNOTSUPP, "pid {}: has guard pages (MADV_GUARD_INSTALL) at {:#x}, which this kernel does not support",
+                     input.process.head.pid, mm.guards.front().start);
+}
+
+// For the areas as they are in the end, but before they are locked: there the kernel puts none.
+void plan_guards(const Context& context, const Mm& mm, CallList& calls, StubArea&) {
   std::uint32_t index = 0;
   for (const cryo_page_run& run : mm.guards) {
     while (mm.vmas[index].end <= run.start) ++index;
-    calls.add(stub::Step::kGuard, index, SYS_madvise, run.start, run.nr_pages * context.header.page_size,
-              kGuardInstall);
+    calls.add(kGuardStep, index, SYS_madvise, run.start, run.nr_pages * context.header.page_size, kGuardInstall);
   }
 }
+
+std::size_t guards_size(const Mm& mm) { return mm.guards.size() * sizeof(stub::Call); }
+
+}  // namespace
+
+const MemoryResource kGuardsResource = {.check = check_kernel, .plan = plan_guards, .size = guards_size};
 
 }  // namespace cryo

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "context/model.h"
-#include "restart/stub/calls.h"
 
 namespace cryo {
 
@@ -11,8 +10,5 @@ namespace cryo {
 [[nodiscard]] bool can_have_guards(const Mm& mm);
 
 [[nodiscard]] bool has_guards(const Mm& mm, const cryo_vma& vma);
-
-// For the areas as they are in the end, but before they are locked: there the kernel puts none.
-void plan_guards(const Context& context, const Mm& mm, CallList& calls);
 
 }  // namespace cryo

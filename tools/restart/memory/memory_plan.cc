@@ -16,10 +16,10 @@
 #include "restart/memory/guards.h"
 #include "restart/memory/hugetlb.h"
 #include "restart/memory/mapped.h"
-#include "restart/memory/mempolicy.h"
+#include "restart/memory/memory_steps.h"
+#include "restart/memory/resources.h"
 #include "restart/memory/shadow_stack.h"
 #include "restart/memory/tags.h"
-#include "restart/memory/vma_names.h"
 #include "restart/process/auxv.h"
 #include "stub_arch.h"
 
@@ -27,7 +27,6 @@ namespace cryo {
 namespace {
 
 using stub::Expect;
-using stub::Step;
 
 // The kernel's default stack_guard_gap.
 constexpr std::uint64_t kStackGap = 256;  // pages
@@ -69,17 +68,19 @@ class Planner {
     take_keys();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_map(i);
     for (const AddressRange& place : input_.inherited_places)
-      plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, place.start, place.size());
-    plan_area_policies(input_.mm, plan_.before_reads, area_);
+      plan_.before_reads.add(kUnmapStep, 0, SYS_munmap, place.start, place.size());
+    for (const MemoryResource* resource : kMemoryResources)
+      if (resource->plan_before_contents != nullptr)
+        resource->plan_before_contents(input_.context, input_.mm, plan_.before_reads, area_);
     plan_reads();
     plan_tags();
     fill_shadow_stacks();
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_finish(i);
     for (const auto& [inode, place] : input_.shared)
-      plan_.after_reads.add(Step::kShare, 0, SYS_munmap, place.start, place.size());
+      plan_.after_reads.add(kShareStep, 0, SYS_munmap, place.start, place.size());
     finish_segments();
-    plan_vma_names(input_.mm, plan_.after_reads, area_);
-    plan_guards(input_.context, input_.mm, plan_.after_reads);
+    for (const MemoryResource* resource : kMemoryResources)
+      if (resource->plan != nullptr) resource->plan(input_.context, input_.mm, plan_.after_reads, area_);
     for (std::uint32_t i = 0; i < vmas_.size(); ++i) plan_lock_and_protect(i);
     leave_keys();
     plan_fields();
@@ -175,7 +176,7 @@ void Planner::clear() {
     move_kernel_mappings(1, area_.transit(), saved.front().range.start);
   else
     plan_old_vdso(saved);
-  plan_.before_reads.add(Step::kThpDisable, 0, SYS_prctl, PR_SET_THP_DISABLE,
+  plan_.before_reads.add(kThpDisableStep, 0, SYS_prctl, PR_SET_THP_DISABLE,
                          input_.mm.head.thp_disabled ? 1 : 0, 0, 0, 0);
 }
 
@@ -200,7 +201,7 @@ void Planner::plan_data_alone(const std::vector<KernelMapping>& saved) {
     if (same && own.kind == CRYO_VMA_VVAR)
       move(1, at, own.range.size(), saved[next++].range.start);
     else
-      plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, at, own.range.size());
+      plan_.before_reads.add(kUnmapStep, 0, SYS_munmap, at, own.range.size());
   }
 }
 
@@ -214,7 +215,7 @@ void Planner::move_kernel_mappings(std::uint32_t index, std::uint64_t from, std:
 }
 
 void Planner::move(std::uint32_t index, std::uint64_t from, std::uint64_t size, std::uint64_t to) {
-  plan_.before_reads.expect(Expect::kArgument4, Step::kKernelMapping, index, SYS_mremap, from, size, size,
+  plan_.before_reads.expect(Expect::kArgument4, kKernelMappingStep, index, SYS_mremap, from, size, size,
                             MREMAP_MAYMOVE | MREMAP_FIXED, to);
 }
 
@@ -264,7 +265,7 @@ void Planner::place_old_vdso(const std::vector<KernelMapping>& saved, const Byte
       std::memcpy(static_cast<std::byte*>(made) + offset, image.data(),
                   std::min<std::size_t>(image.size(), size));
     move(1, transit + offset, size, to + offset);
-    plan_.before_reads.add(Step::kKernelMapping, 1, SYS_mprotect, to + offset, size,
+    plan_.before_reads.add(kKernelMappingStep, 1, SYS_mprotect, to + offset, size,
                            code ? PROT_READ | PROT_EXEC : PROT_READ);
   }
 }
@@ -281,16 +282,16 @@ void Planner::take_keys() {
   const auto last = static_cast<std::uint32_t>(std::bit_width(used));
   // pkey_alloc() has two arguments; the fourth one is what is expected
   for (std::uint32_t key = 1; key < last; ++key)
-    calls.expect(Expect::kArgument3, Step::kProtectionKey, key, SYS_pkey_alloc, 0, 0, 0, key);
+    calls.expect(Expect::kArgument3, kProtectionKeyStep, key, SYS_pkey_alloc, 0, 0, 0, key);
   const std::uint32_t kernels = used & ~input_.mm.head.pkeys;
   spare_keys_ = ((1U << (last - 1)) - 1) << 1 & ~used;
   for (std::uint32_t key = 1; key < last; ++key)
-    if (kernels >> key & 1U) calls.add(Step::kProtectionKey, key, SYS_pkey_free, key);
+    if (kernels >> key & 1U) calls.add(kProtectionKeyStep, key, SYS_pkey_free, key);
 }
 
 void Planner::leave_keys() {
   for (std::uint32_t key = 1; key < kMaxKeys; ++key)
-    if (spare_keys_ >> key & 1U) plan_.after_reads.add(Step::kProtectionKey, key, SYS_pkey_free, key);
+    if (spare_keys_ >> key & 1U) plan_.after_reads.add(kProtectionKeyStep, key, SYS_pkey_free, key);
 }
 
 void Planner::unmap_all_but(std::vector<AddressRange> kept) {
@@ -299,7 +300,7 @@ void Planner::unmap_all_but(std::vector<AddressRange> kept) {
   kept.push_back({stub::address_end(), stub::address_end()});
   std::uint64_t from = 0;
   for (const AddressRange& range : kept) {
-    if (range.start > from) plan_.before_reads.add(Step::kUnmap, 0, SYS_munmap, from, range.start - from);
+    if (range.start > from) plan_.before_reads.add(kUnmapStep, 0, SYS_munmap, from, range.start - from);
     from = range.end;
   }
 }
@@ -330,9 +331,9 @@ void Planner::plan_part(std::uint32_t index) {
   const AddressRange place = parts_.at(index);
   const std::uint64_t size = vma.end - vma.start;
   CallList& calls = plan_.after_reads;
-  calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, place.start + vma.offset, size, size,
+  calls.expect(Expect::kArgument4, kMapStep, index, SYS_mremap, place.start + vma.offset, size, size,
                MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
-  calls.add(Step::kAttach, segment_use(vma).first, SYS_munmap, place.start, place.size());
+  calls.add(kAttachStep, segment_use(vma).first, SYS_munmap, place.start, place.size());
 }
 
 void Planner::finish_segments() {
@@ -341,10 +342,10 @@ void Planner::finish_segments() {
   for (const cryo_vma& vma : vmas_)
     if (vma.kind == CRYO_VMA_SYSV && input_.context.inode(shared_inode(vma)).shm->flags & CRYO_SHM_DESTROYED)
       destroyed.insert(shared_inode(vma));
-  for (const auto& [use, place] : segments_) calls.add(Step::kAttach, use.first, SYS_munmap, place.start, place.size());
+  for (const auto& [use, place] : segments_) calls.add(kAttachStep, use.first, SYS_munmap, place.start, place.size());
   // Now that it is attached it may lose its name.
   for (const std::uint32_t inode : destroyed)
-    calls.add(Step::kAttach, inode, SYS_shmctl, input_.context.inode(inode).shm->perm.id, IPC_RMID, 0);
+    calls.add(kAttachStep, inode, SYS_shmctl, input_.context.inode(inode).shm->perm.id, IPC_RMID, 0);
 }
 
 // Contents are read into the VMA, and locking faults its pages in: both need the right to.
@@ -364,9 +365,9 @@ void Planner::plan_advice_before(std::uint32_t index) {
   const cryo_vma& vma = vmas_[index];
   CallList& calls = plan_.before_reads;
   if (vma.flags & CRYO_VMA_HUGEPAGE)
-    calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_HUGEPAGE);
+    calls.add(kAdviseStep, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_HUGEPAGE);
   if (vma.flags & CRYO_VMA_NOHUGEPAGE)
-    calls.add(Step::kAdvise, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_NOHUGEPAGE);
+    calls.add(kAdviseStep, index, SYS_madvise, vma.start, vma.end - vma.start, MADV_NOHUGEPAGE);
 }
 
 // Without a right, and before anything else is there: so the kernel does not merge it with a neighbour, and
@@ -389,10 +390,10 @@ void Planner::plan_mapped(std::uint32_t index, const MappedArea& mapped) {
           .nr_first = static_cast<__u32>(mapped.first.size()),
           .reserved = 0};
   CallList& calls = plan_.before_reads;
-  calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, vma.start, size, PROT_NONE, flags, -1, 0);
+  calls.expect(Expect::kArgument0, kMapStep, index, SYS_mmap, vma.start, size, PROT_NONE, flags, -1, 0);
   plan_advice_before(index);
-  calls.add(Step::kMapContext, index, SYS_ioctl, input_.handle_fd, CRYO_RST_MAP, map);
-  calls.add(Step::kProtect, index, SYS_mprotect, vma.start, size, first_protection(index));
+  calls.add(kMapContextStep, index, SYS_ioctl, input_.handle_fd, CRYO_RST_MAP, map);
+  calls.add(kProtectStep, index, SYS_mprotect, vma.start, size, first_protection(index));
 }
 
 // Nobody can read a file into it: that goes to ordinary memory, of which the module makes a copy.
@@ -400,12 +401,12 @@ void Planner::plan_shadow_stack(std::uint32_t index) {
   const cryo_vma& vma = vmas_[index];
   const std::uint64_t size = vma.end - vma.start;
   CallList& calls = plan_.before_reads;
-  calls.expect(Expect::kArgument0, Step::kMap, index, kMapShadowStack, vma.start, size, 0);
+  calls.expect(Expect::kArgument0, kMapStep, index, kMapShadowStack, vma.start, size, 0);
   plan_advice_before(index);
   if (!filled_[index]) return;
   const AddressRange filler = space_.take_hole(size);
   fillers_.emplace(index, filler);
-  calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, filler.start, size, PROT_READ | PROT_WRITE,
+  calls.expect(Expect::kArgument0, kMapStep, index, SYS_mmap, filler.start, size, PROT_READ | PROT_WRITE,
                MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE, -1, 0);
 }
 
@@ -414,11 +415,11 @@ void Planner::fill_shadow_stacks() {
   for (const auto& [index, fill] : fills_) {
     cryo_shadow_stack* args = area_.array<cryo_shadow_stack>(1);
     *args = fill;
-    calls.add(Step::kMapContext, static_cast<std::uint32_t>(index), SYS_ioctl, input_.handle_fd,
+    calls.add(kMapContextStep, static_cast<std::uint32_t>(index), SYS_ioctl, input_.handle_fd,
               CRYO_RST_SHADOW_STACK, args);
   }
   for (const auto& [index, filler] : fillers_)
-    calls.add(Step::kUnmap, static_cast<std::uint32_t>(index), SYS_munmap, filler.start, filler.size());
+    calls.add(kUnmapStep, static_cast<std::uint32_t>(index), SYS_munmap, filler.start, filler.size());
 }
 
 // It was made with the right to read and to write; and with the pages that other processes have, too.
@@ -426,13 +427,13 @@ void Planner::plan_inherited(std::uint32_t index, const InheritedVma& inherited)
   const cryo_vma& vma = vmas_[index];
   const std::uint64_t size = vma.end - vma.start;
   CallList& calls = plan_.before_reads;
-  calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, inherited.place, size, size,
+  calls.expect(Expect::kArgument4, kMapStep, index, SYS_mremap, inherited.place, size, size,
                MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
   plan_advice_before(index);
   for (const AddressRange& range : inherited.dropped)
-    calls.add(Step::kAdvise, index, SYS_madvise, range.start, range.size(), MADV_DONTNEED);
+    calls.add(kAdviseStep, index, SYS_madvise, range.start, range.size(), MADV_DONTNEED);
   if (const int first = first_protection(index); first != (PROT_READ | PROT_WRITE))
-    calls.add(Step::kProtect, index, SYS_mprotect, vma.start, size, first);
+    calls.add(kProtectStep, index, SYS_mprotect, vma.start, size, first);
 }
 
 void Planner::plan_map(std::uint32_t index) {
@@ -463,7 +464,7 @@ void Planner::plan_map(std::uint32_t index) {
     offset |= static_cast<std::uint64_t>(fd) << CRYO_URING_FD_SHIFT;
     fd = input_.handle_fd;
   }
-  calls.expect(Expect::kArgument0, Step::kMap, index, SYS_mmap, vma.start, vma.end - vma.start,
+  calls.expect(Expect::kArgument0, kMapStep, index, SYS_mmap, vma.start, vma.end - vma.start,
                first_protection(index), flags, fd, offset);
   plan_advice_before(index);
 }
@@ -553,22 +554,22 @@ void Planner::plan_finish(std::uint32_t index) {
     const std::uint64_t source = input_.shared.at(shared_inode(vma)).start + vma.offset;
     // An old size of 0 makes a second mapping of shared memory instead of moving the first; not of huge pages, of which each part
     // is mapped once only.
-    calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, source, huge_size_of(vma) != 0 ? size : 0, size,
+    calls.expect(Expect::kArgument4, kMapStep, index, SYS_mremap, source, huge_size_of(vma) != 0 ? size : 0, size,
                  MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
   } else if (vma.kind == CRYO_VMA_SYSV && huge_size_of(vma) != 0) {
     plan_part(index);
   } else if (vma.kind == CRYO_VMA_SYSV) {
-    calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap,
+    calls.expect(Expect::kArgument4, kMapStep, index, SYS_mremap,
                  segments_.at(segment_use(vma)).start + vma.offset, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,
                  vma.start);
   } else if (vma.kind == CRYO_VMA_AIO) {
-    calls.expect(Expect::kArgument4, Step::kMap, index, SYS_mremap, aio_.at(vma.start).start, size, size,
+    calls.expect(Expect::kArgument4, kMapStep, index, SYS_mremap, aio_.at(vma.start).start, size, size,
                  MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
   } else if (vma.kind != CRYO_VMA_ANON && vma.kind != CRYO_VMA_FILE) {
     return;
   }
   for (const auto& [flag, advice] : kAdvice)
-    if (vma.flags & flag) calls.add(Step::kAdvise, index, SYS_madvise, vma.start, size, advice);
+    if (vma.flags & flag) calls.add(kAdviseStep, index, SYS_madvise, vma.start, size, advice);
 }
 
 void Planner::plan_lock_and_protect(std::uint32_t index) {
@@ -582,16 +583,16 @@ void Planner::plan_lock_and_protect(std::uint32_t index) {
   CallList protect;
   CallList lock;
   if (has_own_key(vma))
-    protect.add(Step::kProtect, index, SYS_pkey_mprotect, vma.start, size, last, vma.pkey);
+    protect.add(kProtectStep, index, SYS_pkey_mprotect, vma.start, size, last, vma.pkey);
   else if (now != last)
-    protect.add(Step::kProtect, index, SYS_mprotect, vma.start, size, last);
+    protect.add(kProtectStep, index, SYS_mprotect, vma.start, size, last);
   if (vma.flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT)) {
     const bool guarded = has_guards(input_.mm, vma);
     // What is locked already counts no more: of guards, the second call says only that they cannot be had.
     if (vma.flags & CRYO_VMA_LOCKONFAULT || guarded)
-      lock.add(Step::kLockMemory, index, SYS_mlock2, vma.start, size, MLOCK_ONFAULT);
+      lock.add(kLockMemoryStep, index, SYS_mlock2, vma.start, size, MLOCK_ONFAULT);
     if (!(vma.flags & CRYO_VMA_LOCKONFAULT))
-      lock.expect(guarded ? Expect::kLocked : Expect::kSuccess, Step::kLockMemory, index, SYS_mlock2, vma.start, size, 0);
+      lock.expect(guarded ? Expect::kLocked : Expect::kSuccess, kLockMemoryStep, index, SYS_mlock2, vma.start, size, 0);
   }
   // Locking faults pages in, which must not make private copies of what may only be read, but needs
   // the right to read.
@@ -621,13 +622,13 @@ void Planner::plan_fields() {
   const Auxv auxv = fitting_auxv(input_.mm.auxv, own_auxv());
   map->auxv = reinterpret_cast<__u64*>(area_.copy(auxv));
   map->auxv_size = static_cast<__u32>(auxv.size() * sizeof(std::uint64_t));
-  calls.add(Step::kMmFields, 0, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, map, sizeof(*map), 0);
+  calls.add(kMmFieldsStep, 0, SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, map, sizeof(*map), 0);
 
   if (mm.def_flags & (CRYO_VMA_LOCKED | CRYO_VMA_LOCKONFAULT))
-    calls.add(Step::kLockMemory, ~0U, SYS_mlockall,
+    calls.add(kLockMemoryStep, ~0U, SYS_mlockall,
               MCL_FUTURE | ((mm.def_flags & CRYO_VMA_LOCKONFAULT) ? MCL_ONFAULT : 0));
   for (std::uint32_t bit = 0; bit < 32; ++bit)
-    if (mm.membarrier & (1U << bit)) calls.add(Step::kMembarrier, bit, SYS_membarrier, 1U << bit, 0, 0);
+    if (mm.membarrier & (1U << bit)) calls.add(kMembarrierStep, bit, SYS_membarrier, 1U << bit, 0, 0);
 }
 
 }  // namespace
@@ -653,9 +654,8 @@ std::size_t memory_plan_size(const Context& context, const Mm& mm, const Inherit
   std::size_t size =
       (kFixedCalls + inherited.size() + 2 * context.inodes.size() + mm.vmas.size() * kCallsPerVma) *
       sizeof(stub::Call);
-  size += mm.names.size() * kVmaNameSize;
-  size += mm.guards.size() * sizeof(stub::Call);
-  size += mm.mempolicies.size() * kPolicySize;
+  for (const MemoryResource* resource : kMemoryResources)
+    if (resource->size != nullptr) size += resource->size(mm);
   // Of each piece of a run, and a VMA's border makes one more: what is read, or what the module brings.
   constexpr std::size_t kPieceSize =
       std::max(sizeof(stub::Read) + sizeof(iovec), sizeof(cryo_map_run) + sizeof(cryo_map_chunk));

@@ -11,10 +11,14 @@
 #include <fstream>
 #include <optional>
 
+#include "restart/memory/resources.h"
 #include "restart/process/cgroup.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
+
+const StepKind kMempolicyStep("set a NUMA memory policy");
 
 constexpr unsigned long kMaxNode = CRYO_MAX_NODES + 1;  // the calls take one more than there are bits
 constexpr long kSetHomeNode = 450;                      // set_mempolicy_home_node(2), the same everywhere
@@ -73,7 +77,10 @@ std::optional<cryo_mempolicy> policy_here(const cryo_mempolicy& policy, const No
 
 }  // namespace
 
-void plan_area_policies(const Mm& mm, CallList& calls, StubArea& area) {
+namespace {
+
+// Before anything is in the areas, so that the contents come to the nodes that they are to be on.
+void plan_area_policies(const Context&, const Mm& mm, CallList& calls, StubArea& area) {
   const NodeMask there = mm.mempolicies.empty() ? NodeMask() : nodes_to_be_had();
   std::uint32_t index = 0;
   for (const cryo_mempolicy& saved : mm.mempolicies) {
@@ -82,21 +89,23 @@ void plan_area_policies(const Mm& mm, CallList& calls, StubArea& area) {
     const cryo_mempolicy& policy = *here;
     const Nodes nodes = nodes_of(policy, area);
     const std::uint64_t size = policy.end - policy.start;
-    calls.add(stub::Step::kMempolicy, index, SYS_mbind, policy.start, size, policy.mode | policy.flags,
+    calls.add(kMempolicyStep, index, SYS_mbind, policy.start, size, policy.mode | policy.flags,
               nodes.mask, nodes.max, 0);
     if (policy.home_node >= 0)
-      calls.add(stub::Step::kMempolicy, index, kSetHomeNode, policy.start, size, policy.home_node, 0);
+      calls.add(kMempolicyStep, index, kSetHomeNode, policy.start, size, policy.home_node, 0);
     ++index;
   }
 }
 
+}  // namespace
+
 void plan_thread_policy(const cryo_mempolicy& saved, CallList& calls, StubArea& area) {
   const std::optional<cryo_mempolicy> here = policy_here(saved, nodes_to_be_had());
   // What cr_restart has, if anything, is not its.
-  if (!here) return calls.add(stub::Step::kMempolicy, 0, SYS_set_mempolicy, MPOL_DEFAULT, 0, 0);
+  if (!here) return calls.add(kMempolicyStep, 0, SYS_set_mempolicy, MPOL_DEFAULT, 0, 0);
   const cryo_mempolicy& policy = *here;
   const Nodes nodes = nodes_of(policy, area);
-  calls.add(stub::Step::kMempolicy, 0, SYS_set_mempolicy, policy.mode | policy.flags, nodes.mask, nodes.max);
+  calls.add(kMempolicyStep, 0, SYS_set_mempolicy, policy.mode | policy.flags, nodes.mask, nodes.max);
 }
 
 NodeMask nodes_to_be_had() {
@@ -129,5 +138,19 @@ std::string policy_here_text(const cryo_mempolicy& policy, const NodeMask& there
   if (nodes_in(*here) == nodes_in(policy)) return {};
   return fmt::format("of node {}, only {} can be had", cpus_text(nodes_in(policy)), cpus_text(nodes_in(*here)));
 }
+
+namespace {
+
+void check_policies(const CheckInput& input, const Mm& mm, Findings& findings) {
+  for (const cryo_mempolicy& policy : mm.mempolicies)
+    if (const std::string text = policy_here_text(policy, input.nodes); !text.empty())
+      findings.warning("pid {}: the NUMA memory policy of {:#x}-{:#x}: {}", input.process.head.pid, policy.start, policy.end, text);
+}
+
+std::size_t policies_size(const Mm& mm) { return mm.mempolicies.size() * kPolicySize; }
+
+}  // namespace
+
+const MemoryResource kMempoliciesResource = {.check = check_policies, .plan_before_contents = plan_area_policies, .size = policies_size};
 
 }  // namespace cryo

@@ -11,8 +11,6 @@
 
 namespace cryo {
 
-// Before anything is in the areas, so that the contents come to the nodes that they are to be on.
-void plan_area_policies(const Mm& mm, CallList& calls, StubArea& area);
 void plan_thread_policy(const cryo_mempolicy& policy, CallList& calls, StubArea& area);
 
 // Bytes of the stub's area for one policy, at most.

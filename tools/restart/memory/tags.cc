@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "restart/engine/restart_arch.h"
+#include "restart/memory/resources.h"
 #include "stub_arch.h"
 
 namespace cryo {
@@ -126,5 +127,7 @@ void check_shared_tags(const Context& context, Findings& findings) {
       return findings.problem(
           kErrBadArch, "there are shared memory or files with tags (PROT_MTE), which this machine lacks");
 }
+
+const MemoryResource kTagsResource = {.check = check_tags};
 
 }  // namespace cryo

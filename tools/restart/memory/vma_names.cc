@@ -6,8 +6,13 @@
 
 #include <algorithm>
 
+#include "restart/memory/memory_steps.h"
+#include "restart/memory/resources.h"
+
 namespace cryo {
 namespace {
+
+const StepKind kVmaNameStep("name anonymous memory", [](const FailedCall& call) { return area_message("name", call); });
 
 constexpr int kSetVma = 0x53564d41;  // PR_SET_VMA, which not every C library knows
 constexpr int kAnonName = 0;         // PR_SET_VMA_ANON_NAME
@@ -41,7 +46,7 @@ std::uint32_t area_of(const Mm& mm, const VmaName& name) {
 
 }  // namespace
 
-void plan_vma_names(const Mm& mm, CallList& calls, StubArea& area) {
+void plan_vma_names(const Context&, const Mm& mm, CallList& calls, StubArea& area) {
   if (mm.names.empty()) return;
   const Nameable nameable;
   for (const VmaName& name : mm.names) {
@@ -49,7 +54,7 @@ void plan_vma_names(const Mm& mm, CallList& calls, StubArea& area) {
     if (!nameable.has(mm.vmas[index])) continue;
     std::vector<char> text(name.text.begin(), name.text.end());
     text.push_back('\0');
-    calls.add(stub::Step::kVmaName, index, SYS_prctl, kSetVma, kAnonName, name.head.start,
+    calls.add(kVmaNameStep, index, SYS_prctl, kSetVma, kAnonName, name.head.start,
               name.head.end - name.head.start, area.copy(text));
   }
 }
@@ -60,5 +65,19 @@ bool loses_vma_names(const Mm& mm) {
   return !std::all_of(mm.names.begin(), mm.names.end(),
                       [&](const VmaName& name) { return nameable.has(mm.vmas[area_of(mm, name)]); });
 }
+
+namespace {
+
+void check_names(const CheckInput& input, const Mm& mm, Findings& findings) {
+  if (loses_vma_names(mm))
+    findings.note("pid {}: names of anonymous memory are lost: this kernel does not keep them", input.process.head.pid);
+}
+
+// Of a call and the name, at most.
+std::size_t names_size(const Mm& mm) { return mm.names.size() * (sizeof(stub::Call) + CRYO_VMA_NAME_MAX + 1 + 16); }
+
+}  // namespace
+
+const MemoryResource kVmaNamesResource = {.check = check_names, .plan = plan_vma_names, .size = names_size};
 
 }  // namespace cryo

@@ -9,10 +9,7 @@
 namespace cryo {
 
 // Once the areas are there; those that this kernel cannot name are left without.
-void plan_vma_names(const Mm& mm, CallList& calls, StubArea& area);
-
-// Bytes of the stub's area for one name, at most.
-inline constexpr std::size_t kVmaNameSize = sizeof(stub::Call) + CRYO_VMA_NAME_MAX + 1 + 16;
+void plan_vma_names(const Context& context, const Mm& mm, CallList& calls, StubArea& area);
 
 // Whether some names of @mm are lost on this kernel. Private memory can be named since 5.17, shared memory since 6.2,
 // both only with CONFIG_ANON_VMA_NAME.

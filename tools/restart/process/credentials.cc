@@ -21,7 +21,6 @@
 namespace cryo {
 namespace {
 
-using stub::Step;
 
 constexpr int kLastCapability = 63;
 
@@ -261,7 +260,7 @@ void plan_capabilities(CallList& calls, Room& room, std::uint64_t effective, std
     data[i].permitted = static_cast<__u32>(permitted >> (32 * i));
     data[i].inheritable = static_cast<__u32>(inheritable >> (32 * i));
   }
-  calls.add(Step::kCredentials, 6, SYS_capset, header, data);
+  calls.add(kCredentialsStep, 6, SYS_capset, header, data);
 }
 
 void plan_credentials(const CredentialChange& change, CallList& calls, Room& room) {
@@ -269,29 +268,29 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   const cryo_creds& own = change.own.head;
   const cryo_creds& to = change.to->head;
   // Capabilities stay permitted while user ids change.
-  calls.add(Step::kCredentials, 0, SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0, 0);
+  calls.add(kCredentialsStep, 0, SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0, 0);
   for (int cap = 0; cap <= kLastCapability; ++cap)
     if ((own.cap_bset & ~to.cap_bset) >> cap & 1)
-      calls.add(Step::kCredentials, 1, SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
+      calls.add(kCredentialsStep, 1, SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
   if (change.to->groups != change.own.groups)
-    calls.add(Step::kCredentials, 2, SYS_setgroups, change.to->groups.size(), room.copy(change.to->groups));
-  calls.add(Step::kCredentials, 3, SYS_setresgid, to.gid, to.egid, to.sgid);
-  calls.add(Step::kCredentials, 4, SYS_setresuid, to.uid, to.euid, to.suid);
+    calls.add(kCredentialsStep, 2, SYS_setgroups, change.to->groups.size(), room.copy(change.to->groups));
+  calls.add(kCredentialsStep, 3, SYS_setresgid, to.gid, to.egid, to.sgid);
+  calls.add(kCredentialsStep, 4, SYS_setresuid, to.uid, to.euid, to.suid);
   // What was permitted still is; use it for the rest.
   plan_capabilities(calls, room, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
-  calls.add(Step::kCredentials, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 3, SYS_setfsgid, to.fsgid);
-  calls.add(Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 4, SYS_setfsuid, to.fsuid);
-  calls.add(Step::kCredentials, 7, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  calls.add(kCredentialsStep, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
+  calls.expect(stub::Expect::kArgument0, kCredentialsStep, 3, SYS_setfsgid, to.fsgid);
+  calls.add(kCredentialsStep, 4, SYS_setfsuid, to.fsuid);
+  calls.expect(stub::Expect::kArgument0, kCredentialsStep, 4, SYS_setfsuid, to.fsuid);
+  calls.add(kCredentialsStep, 7, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   for (int cap = 0; cap <= kLastCapability; ++cap)
     if (to.cap_ambient >> cap & 1)
-      calls.add(Step::kCredentials, 7, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
+      calls.add(kCredentialsStep, 7, SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0);
   // After the ambient set, which a securebit may close.
   if ((to.securebits & ~SECBIT_KEEP_CAPS) != (own.securebits & ~SECBIT_KEEP_CAPS))
-    calls.add(Step::kCredentials, 5, SYS_prctl, PR_SET_SECUREBITS, to.securebits, 0, 0, 0);
+    calls.add(kCredentialsStep, 5, SYS_prctl, PR_SET_SECUREBITS, to.securebits, 0, 0, 0);
   else
-    calls.add(Step::kCredentials, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0,
+    calls.add(kCredentialsStep, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0,
               0, 0, 0);
   plan_capabilities(calls, room, to.cap_effective, to.cap_permitted, to.cap_inheritable);
 }
@@ -299,7 +298,7 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
 // Who may not set any would lose one that he still needs.
 void plan_real_user(const CredentialChange& change, CallList& calls) {
   if (!change.to || !capable(change.own, CAP_SETUID)) return;
-  calls.add(Step::kCredentials, 4, SYS_setresuid, change.to->head.uid, kKeepId, kKeepId);
+  calls.add(kCredentialsStep, 4, SYS_setresuid, change.to->head.uid, kKeepId, kKeepId);
 }
 
 void set_credentials(const CredentialChange& change) {
@@ -349,5 +348,20 @@ void end_as(const Creds& saved) {
     change.to->groups = own.groups;
   if (credential_problems(change).empty()) set_credentials(change);
 }
+
+const StepKind kCredentialsStep("set the credentials", [](const FailedCall& call) {
+  static constexpr const char* kActions[] = {"keep capabilities",
+                                             "reduce the capability bounding set",
+                                             "set the supplementary groups",
+                                             "set the group ids",
+                                             "set the user ids",
+                                             "set the securebits",
+                                             "set the capabilities",
+                                             "set the ambient capabilities",
+                                             "set no_new_privs",
+                                             "renew its consent to checkpoints by its user"};
+  return fmt::format("cannot {}", call.index < std::size(kActions) ? kActions[call.index] : "set the credentials");
+});
+const StepKind kDeathSignalStep("set the parent-death signal");
 
 }  // namespace cryo

@@ -9,6 +9,7 @@
 #include "context/model.h"
 #include "restart/stub/calls.h"
 #include "restart/stub/room.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 
@@ -87,5 +88,10 @@ void end_as(const Creds& saved);
 [[nodiscard]] bool is_capable(int capability);
 // Can the caller do what ordinary users cannot?
 [[nodiscard]] bool is_privileged(const Creds& own);
+
+// Index of the call: what of the credentials it is.
+extern const StepKind kCredentialsStep;
+// Which other ids take away.
+extern const StepKind kDeathSignalStep;
 
 }  // namespace cryo

@@ -13,11 +13,15 @@
 
 #include "base/error.h"
 #include "restart/process/timers.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
 
-using stub::Step;
+const StepKind kPosixTimerStep("restore a POSIX timer", [](const FailedCall& call) {
+  return fmt::format("cannot restore POSIX timer {}", call.index);
+});
+
 
 constexpr std::int64_t kNoOverrun = -1;  // no expiration that no signal has told of: cryo_posix_timer.overrun
 
@@ -146,7 +150,7 @@ void TimerPlanner::module(std::uint32_t what, const cryo_posix_timer& timer, std
   state->id = timer.id;
   state->overrun = overrun;
   state->overrun_last = timer.overrun_last;
-  calls_.add(Step::kPosixTimer, static_cast<std::uint32_t>(timer.id), SYS_ioctl, input_.handle_fd,
+  calls_.add(kPosixTimerStep, static_cast<std::uint32_t>(timer.id), SYS_ioctl, input_.handle_fd,
              CRYO_RST_TIMER, state);
 }
 
@@ -157,7 +161,7 @@ void TimerPlanner::create(const cryo_posix_timer& timer) {
   event->sigev_signo = static_cast<int>(timer.signal);
   event->sigev_notify = static_cast<int>(timer.notify);
   if (timer.notify & SIGEV_THREAD_ID) event->_sigev_un._tid = tid(timer, timer.notify_tid);
-  calls_.add(Step::kPosixTimer, static_cast<std::uint32_t>(timer.id), SYS_timer_create, clock(timer), event,
+  calls_.add(kPosixTimerStep, static_cast<std::uint32_t>(timer.id), SYS_timer_create, clock(timer), event,
              area_.array<std::int32_t>(1));
 }
 
@@ -172,7 +176,7 @@ void TimerPlanner::set(const cryo_posix_timer& timer) {
     auto* spec = area_.array<itimerspec>(1);
     spec->it_value = timespec_of(setting.value);
     spec->it_interval = timespec_of(static_cast<std::int64_t>(timer.interval_ns));
-    calls_.add(Step::kPosixTimer, static_cast<std::uint32_t>(timer.id), SYS_timer_settime, timer.id,
+    calls_.add(kPosixTimerStep, static_cast<std::uint32_t>(timer.id), SYS_timer_settime, timer.id,
                setting.flags, spec, 0);
   }
   if (setting.overrun != kNoOverrun || timer.overrun_last != 0)

@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "restart/engine/failure.h"
 #include "restart/files/files.h"
 #include "restart/process/credentials.h"
 #include "restart/rights/proc_files.h"
@@ -106,6 +105,26 @@ void restore_attributes(const Process& process) {
 
 void restore_umask(const Process& process) {
   ::umask(process.head.umask & 07777);
+}
+
+std::string limit_name(std::uint32_t resource) {
+  static constexpr const char* kNames[] = {"CPU time (RLIMIT_CPU)",
+                                           "file size (RLIMIT_FSIZE)",
+                                           "data segment (RLIMIT_DATA)",
+                                           "stack (RLIMIT_STACK)",
+                                           "core file (RLIMIT_CORE)",
+                                           "resident set (RLIMIT_RSS)",
+                                           "processes (RLIMIT_NPROC)",
+                                           "open files (RLIMIT_NOFILE)",
+                                           "locked memory (RLIMIT_MEMLOCK)",
+                                           "address space (RLIMIT_AS)",
+                                           "file locks (RLIMIT_LOCKS)",
+                                           "pending signals (RLIMIT_SIGPENDING)",
+                                           "message queues (RLIMIT_MSGQUEUE)",
+                                           "nice value (RLIMIT_NICE)",
+                                           "real-time priority (RLIMIT_RTPRIO)",
+                                           "real-time run time (RLIMIT_RTTIME)"};
+  return resource < std::size(kNames) ? kNames[resource] : fmt::format("resource {}", resource);
 }
 
 }  // namespace cryo

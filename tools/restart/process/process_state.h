@@ -2,6 +2,8 @@
 // State of the process as a whole that ordinary system calls restore, in the child.
 #pragma once
 
+#include <string>
+
 #include "context/model.h"
 #include "restart/engine/options.h"
 #include "restart/rights/created_paths.h"
@@ -28,5 +30,8 @@ void restore_cwd(const Process& process, const RestartOptions& options, const Fi
 // oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).
 void restore_attributes(const Process& process);
 void restore_umask(const Process& process);
+
+// Name of an RLIMIT_*: "open files (RLIMIT_NOFILE)".
+[[nodiscard]] std::string limit_name(std::uint32_t resource);
 
 }  // namespace cryo

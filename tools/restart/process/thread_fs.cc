@@ -14,10 +14,21 @@
 #include "restart/process/process_state.h"
 #include "restart/process/root_directory.h"
 #include "restart/rights/names.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
+namespace {
 
-using stub::Step;
+std::string directory_failure(bool root, const FailedCall& call) {
+  if (call.index != 0) return fmt::format("cannot give thread {} a {} directory of its own", call.index, root ? "root" : "working");
+  return root ? "cannot change its root directory" : "cannot return to its working directory";
+}
+
+const StepKind kRootStep("change a root directory", [](const FailedCall& call) { return directory_failure(true, call); });
+const StepKind kThreadDirectoryStep("change a working directory", [](const FailedCall& call) { return directory_failure(false, call); });
+
+}  // namespace
+
 
 ThreadDirectories::ThreadDirectories(const Process& process, const RestartOptions& options,
                                      const FileStore& store, std::uint64_t created_ns)
@@ -76,7 +87,7 @@ std::vector<std::uint32_t> ThreadDirectories::order() const {
 }
 
 void ThreadDirectories::plan_change(std::int32_t owner, CallList& calls, StubArea& area) const {
-  calls.add(Step::kThreadDirectory, static_cast<std::uint32_t>(owner), SYS_unshare, CLONE_FS);
+  calls.add(kThreadDirectoryStep, static_cast<std::uint32_t>(owner), SYS_unshare, CLONE_FS);
   plan_directories(owner, calls, area);
 }
 
@@ -88,11 +99,11 @@ void ThreadDirectories::plan_directories(std::int32_t owner, CallList& calls, St
   if (directory->root) {
     char* const here = area.array<char>(2);
     here[0] = '.';
-    calls.add(Step::kRoot, index, SYS_fchdir, directory->root.get());
-    calls.add(Step::kRoot, index, SYS_chroot, here);
+    calls.add(kRootStep, index, SYS_fchdir, directory->root.get());
+    calls.add(kRootStep, index, SYS_chroot, here);
   }
-  calls.add(Step::kThreadDirectory, index, SYS_fchdir, directory->fd.get());
-  calls.add(Step::kThreadDirectory, index, SYS_umask, directory->umask);
+  calls.add(kThreadDirectoryStep, index, SYS_fchdir, directory->fd.get());
+  calls.add(kThreadDirectoryStep, index, SYS_umask, directory->umask);
 }
 
 void ThreadDirectories::plan_before(std::uint32_t index, std::uint32_t previous, CallList& calls, StubArea& area) const {
@@ -109,8 +120,8 @@ void ThreadDirectories::plan_after(std::uint32_t last, CallList& calls, StubArea
   else if (other_roots_)
     plan_directories(0, calls, area);  // perhaps once more, for all who share it
   for (const Directory& directory : directories_) {
-    calls.add(Step::kClose, 0, SYS_close, directory.fd.get());
-    if (directory.root) calls.add(Step::kClose, 0, SYS_close, directory.root.get());
+    calls.add(kCloseStep, 0, SYS_close, directory.fd.get());
+    if (directory.root) calls.add(kCloseStep, 0, SYS_close, directory.root.get());
   }
 }
 

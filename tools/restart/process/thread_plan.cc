@@ -20,17 +20,39 @@
 #include "restart/process/seccomp.h"
 #include "restart/process/stop_signal.h"
 #include "restart/process/timers.h"
+#include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
 
+const StepKind kThreadNameStep("set a thread's name", [](const FailedCall&) -> std::string { return "cannot set its name"; });
+const StepKind kThreadPointersStep("register addresses of a thread", [](const FailedCall& call) -> std::string {
+  return call.index != 0 ? "cannot set the list of robust futexes" : "cannot set its clear_child_tid address (set_tid_address)";
+});
+const StepKind kAltStackStep("set the alternate signal stack");
+const StepKind kAffinityStep("set the CPU affinity");
+const StepKind kSchedulerStep("set the scheduling policy");
+const StepKind kIoPriorityStep("set the I/O priority");
+const StepKind kTimerSlackStep("set the timer slack");
+const StepKind kPendingSignalStep("make a signal pending again", [](const FailedCall& call) {
+  return fmt::format("cannot make signal {} pending again", call.index);
+});
+const StepKind kRseqStep("register its restartable sequences area (rseq)");
+const StepKind kTimerStep("start an interval timer", [](const FailedCall& call) {
+  return fmt::format("cannot start interval timer {}", call.index);
+});
+const StepKind kSigactionStep("set a signal action", [](const FailedCall& call) {
+  return fmt::format("cannot set the action of signal {}", call.index);
+});
+const StepKind kPersonalityStep("set the personality");
+const StepKind kDumpableStep("set PR_SET_DUMPABLE");
+
 // Of some threads only.
 void plan_no_new_privs(const cryo_thread& head, CallList& calls) {
   if (head.flags & CRYO_THREAD_NO_NEW_PRIVS)
-    calls.add(stub::Step::kCredentials, 8, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    calls.add(kCredentialsStep, 8, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-using stub::Step;
 
 constexpr std::uint64_t kSignalSetSize = 8;      // the kernel's sigset_t
 constexpr std::uint64_t kRobustHeadSize = 24;    // struct robust_list_head
@@ -131,9 +153,9 @@ class ThreadPlanner {
 void ThreadPlanner::plan_identity() {
   char* name = area_.array<char>(sizeof(head_.comm) + 1);
   std::memcpy(name, head_.comm, sizeof(head_.comm));
-  calls_.add(Step::kThreadName, 0, SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
-  calls_.add(Step::kThreadPointers, 0, SYS_set_tid_address, head_.clear_child_tid);
-  calls_.add(Step::kThreadPointers, 1, SYS_set_robust_list, head_.robust_list, kRobustHeadSize);
+  calls_.add(kThreadNameStep, 0, SYS_prctl, PR_SET_NAME, name, 0, 0, 0);
+  calls_.add(kThreadPointersStep, 0, SYS_set_tid_address, head_.clear_child_tid);
+  calls_.add(kThreadPointersStep, 1, SYS_set_robust_list, head_.robust_list, kRobustHeadSize);
 }
 
 void ThreadPlanner::plan_alt_stack() {
@@ -142,13 +164,13 @@ void ThreadPlanner::plan_alt_stack() {
   stack->ss_size = head_.altstack_size;
   const std::uint32_t flags = head_.altstack_size == 0 ? +SS_DISABLE : head_.altstack_flags & kAutodisarm;
   stack->ss_flags = static_cast<int>(flags);
-  calls_.add(Step::kAltStack, 0, SYS_sigaltstack, stack, 0);
+  calls_.add(kAltStackStep, 0, SYS_sigaltstack, stack, 0);
 }
 
 void ThreadPlanner::plan_scheduling() {
   if (!thread_.cpus.empty()) {
     const CpuMask cpus = affinity_here(thread_, job_cpus_, cpus_here_);
-    calls_.add(Step::kAffinity, 0, SYS_sched_setaffinity, 0, cpus.size() * sizeof(std::uint64_t), area_.copy(cpus));
+    calls_.add(kAffinityStep, 0, SYS_sched_setaffinity, 0, cpus.size() * sizeof(std::uint64_t), area_.copy(cpus));
   }
   auto* attr = area_.array<SchedAttributes>(1);
   attr->size = kFirstVersion;
@@ -169,12 +191,12 @@ void ThreadPlanner::plan_scheduling() {
   const auto& keep = input_.nice_not_permitted;
   if (std::find(keep.begin(), keep.end(), head_.tid) != keep.end())
     attr->nice = ::getpriority(PRIO_PROCESS, 0);
-  calls_.add(Step::kScheduler, 0, SYS_sched_setattr, 0, attr, 0);
+  calls_.add(kSchedulerStep, 0, SYS_sched_setattr, 0, attr, 0);
   if (::syscall(SYS_ioprio_get, kIoPriorityProcess, 0) != static_cast<long>(head_.ioprio))
-    calls_.add(Step::kIoPriority, 0, SYS_ioprio_set, kIoPriorityProcess, 0, head_.ioprio);
+    calls_.add(kIoPriorityStep, 0, SYS_ioprio_set, kIoPriorityProcess, 0, head_.ioprio);
   if (thread_.mempolicy) plan_thread_policy(*thread_.mempolicy, calls_, area_);
   if (head_.timer_slack_ns != 0)
-    calls_.add(Step::kTimerSlack, 0, SYS_prctl, PR_SET_TIMERSLACK, head_.timer_slack_ns, 0, 0, 0);
+    calls_.add(kTimerSlackStep, 0, SYS_prctl, PR_SET_TIMERSLACK, head_.timer_slack_ns, 0, 0, 0);
 }
 
 void ThreadPlanner::plan_pending() {
@@ -186,7 +208,7 @@ void ThreadPlanner::plan_pending() {
     *bytes = info;
     const std::int32_t target = tid() != 0 ? tid() : pid;
     const auto signal = static_cast<std::uint32_t>(signal_of(info));
-    calls_.add(Step::kPendingSignal, signal, SYS_rt_tgsigqueueinfo, pid, target, signal, bytes);
+    calls_.add(kPendingSignalStep, signal, SYS_rt_tgsigqueueinfo, pid, target, signal, bytes);
   }
 }
 
@@ -260,18 +282,18 @@ void ThreadPlanner::plan(stub::Thread& out, CallList before) {
   plan_alt_stack();
   plan_scheduling();
   if (!leader()) {
-    before.add(Step::kTimerSlack, 0, SYS_prctl, PR_SET_TIMERSLACK, head_.default_timer_slack_ns, 0, 0, 0);
+    before.add(kTimerSlackStep, 0, SYS_prctl, PR_SET_TIMERSLACK, head_.default_timer_slack_ns, 0, 0, 0);
     plan_credentials(thread_credentials(thread_, input_.credentials), calls_, area_);
     plan_no_new_privs(head_, calls_);
   }
   // A change of credentials clears it: the leader's comes after that, in plan_leader().
   const int death_signal = input_.late_death_signal ? 0 : static_cast<int>(head_.pdeath_signal);
-  calls_.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG, leader() ? SIGKILL : death_signal, 0, 0, 0);
+  calls_.add(kDeathSignalStep, 0, SYS_prctl, PR_SET_PDEATHSIG, leader() ? SIGKILL : death_signal, 0, 0, 0);
   if (leader()) plan_real_user(input_.credentials, calls_);
   plan_pending();
   plan_rings(input_.context, head_.tid, input_.fds, last);
   if ((head_.flags & CRYO_THREAD_RSEQ) && head_.rseq != 0)
-    last.add(Step::kRseq, 0, SYS_rseq, head_.rseq, head_.rseq_len, 0, head_.rseq_sig);
+    last.add(kRseqStep, 0, SYS_rseq, head_.rseq, head_.rseq_len, 0, head_.rseq_sig);
   out.tid = tid();
   out.before = area_.copy(before);
   out.nr_before = static_cast<std::uint32_t>(before.calls().size());
@@ -296,7 +318,7 @@ void plan_limits(const Process& process, CallList& calls, StubArea& area) {
   for (std::uint32_t i = 0; i < process.rlimits.size(); ++i) {
     auto* limit = area.array<cryo_rlimit>(1);
     *limit = limit_here(process, i);
-    calls.add(Step::kLimit, i, SYS_prlimit64, 0, i, limit, 0);
+    calls.add(kLimitStep, i, SYS_prlimit64, 0, i, limit, 0);
   }
 }
 
@@ -305,7 +327,7 @@ void plan_timers(const Process& process, CallList& calls, StubArea& area) {
     auto* timer = area.array<itimerval>(1);
     timer->it_value = rounded_up(process.itimers[i].value_ns);
     timer->it_interval = rounded_up(process.itimers[i].interval_ns);
-    calls.add(Step::kTimer, i, SYS_setitimer, i, timer, 0);
+    calls.add(kTimerStep, i, SYS_setitimer, i, timer, 0);
   }
 }
 
@@ -318,7 +340,7 @@ void plan_consent(const ThreadPlanInput& input, CallList& calls, StubArea& area)
   auto* args = area.array<cryo_consent>(1);
   args->size = sizeof(*args);
   args->consent = CRYO_CONSENT_GIVE;
-  calls.add(Step::kCredentials, 9, SYS_ioctl, input.device_fd, CRYO_IOC_CONSENT, args);
+  calls.add(kCredentialsStep, 9, SYS_ioctl, input.device_fd, CRYO_IOC_CONSENT, args);
 }
 
 }  // namespace
@@ -347,9 +369,9 @@ void plan_process(const Process& process, CallList& calls, StubArea& area) {
     // The kernel's struct sigaction has the same members in the same order on all three architectures.
     auto* action = area.array<cryo_sigaction>(1);
     *action = process.sigactions[i];
-    calls.add(Step::kSigaction, i + 1, SYS_rt_sigaction, signal, action, 0, kSignalSetSize);
+    calls.add(kSigactionStep, i + 1, SYS_rt_sigaction, signal, action, 0, kSignalSetSize);
   }
-  calls.add(Step::kPersonality, 0, SYS_personality, process.head.personality);
+  calls.add(kPersonalityStep, 0, SYS_personality, process.head.personality);
 }
 
 void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) {
@@ -363,15 +385,15 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
   const bool others = std::any_of(process.threads.begin(), process.threads.end(),
                                   [](const Thread& thread) { return thread.creds.has_value(); });
   const bool now = process.head.dumpable == 1 && !input.credentials.to && !others;
-  calls.add(Step::kDumpable, 0, SYS_prctl, PR_SET_DUMPABLE, now ? 1 : 0, 0, 0, 0);
-  calls.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG,
+  calls.add(kDumpableStep, 0, SYS_prctl, PR_SET_DUMPABLE, now ? 1 : 0, 0, 0, 0);
+  calls.add(kDeathSignalStep, 0, SYS_prctl, PR_SET_PDEATHSIG,
             input.late_death_signal ? 0 : leader.pdeath_signal, 0, 0, 0);
   const std::int32_t pid = input.options.restore_pid ? process.head.pid : ::getpid();
   for (const SigInfo& info : queued_signals(without_timer_signals(process.pending, process))) {
     SigInfo* bytes = area.array<SigInfo>(1);
     *bytes = info;
     const auto signal = static_cast<std::uint32_t>(signal_of(info));
-    calls.add(Step::kPendingSignal, signal, SYS_rt_sigqueueinfo, pid, signal, bytes);
+    calls.add(kPendingSignalStep, signal, SYS_rt_sigqueueinfo, pid, signal, bytes);
   }
   plan_timers(process, calls, area);
   plan_no_new_privs(leader, calls);  // the others would have it from it: they are there by now
@@ -395,5 +417,9 @@ std::size_t thread_plan_size(const Process& process, const CredentialChange& cre
   }
   return size;
 }
+
+const StepKind kLimitStep("set a resource limit", [](const FailedCall& call) {
+  return fmt::format("cannot set the limit of {}", limit_name(call.index));
+});
 
 }  // namespace cryo

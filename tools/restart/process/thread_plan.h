@@ -12,6 +12,7 @@
 #include "restart/process/credentials.h"
 #include "restart/process/thread_fs.h"
 #include "restart/stub/calls.h"
+#include "restart/stub/step_kind.h"
 #include "restart/stub/stub_area.h"
 
 namespace cryo {
@@ -42,6 +43,9 @@ struct ThreadPlanInput {
 void plan_process(const Process& process, CallList& calls, StubArea& area);
 // By the leader when all other threads are set up: limits, credentials, timers, shared pending signals.
 void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area);
+
+// Index of the call: RLIMIT_*.
+extern const StepKind kLimitStep;
 
 [[nodiscard]] std::size_t thread_plan_size(const Process& process, const CredentialChange& credentials);
 

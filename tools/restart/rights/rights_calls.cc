@@ -5,10 +5,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include "restart/process/credentials.h"
+
 namespace cryo {
 namespace {
 
-using stub::Step;
 
 constexpr std::size_t kCalls = 20;  // of both, each with what it points to
 
@@ -32,10 +33,10 @@ Difference difference_of(const Rights& rights, const Creds& own) {
 
 // They answer with the old one: ask again.
 void plan_file_ids(std::uint32_t uid, std::uint32_t gid, CallList& calls) {
-  calls.add(Step::kCredentials, 3, SYS_setfsgid, gid);
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 3, SYS_setfsgid, gid);
-  calls.add(Step::kCredentials, 4, SYS_setfsuid, uid);
-  calls.expect(stub::Expect::kArgument0, Step::kCredentials, 4, SYS_setfsuid, uid);
+  calls.add(kCredentialsStep, 3, SYS_setfsgid, gid);
+  calls.expect(stub::Expect::kArgument0, kCredentialsStep, 3, SYS_setfsgid, gid);
+  calls.add(kCredentialsStep, 4, SYS_setfsuid, uid);
+  calls.expect(stub::Expect::kArgument0, kCredentialsStep, 4, SYS_setfsuid, uid);
 }
 
 // What went with the effective user.
@@ -50,10 +51,10 @@ void plan_rights_taken(const Rights& rights, const Creds& own, CallList& calls, 
   const Difference difference = difference_of(rights, own);
   if (!difference.any) return;
   plan_all_capabilities(head, calls, room);
-  if (difference.groups) calls.add(Step::kCredentials, 2, SYS_setgroups, rights.groups->size(), room.copy(*rights.groups));
+  if (difference.groups) calls.add(kCredentialsStep, 2, SYS_setgroups, rights.groups->size(), room.copy(*rights.groups));
   if (difference.ids) {
-    calls.add(Step::kCredentials, 3, SYS_setresgid, kKeepId, rights.ids->egid, kKeepId);
-    calls.add(Step::kCredentials, 4, SYS_setresuid, kKeepId, rights.ids->euid, head.suid == 0 ? kKeepId : head.euid);
+    calls.add(kCredentialsStep, 3, SYS_setresgid, kKeepId, rights.ids->egid, kKeepId);
+    calls.add(kCredentialsStep, 4, SYS_setresuid, kKeepId, rights.ids->euid, head.suid == 0 ? kKeepId : head.euid);
     plan_all_capabilities(head, calls, room);
   }
   plan_file_ids(rights.uid, rights.gid, calls);
@@ -66,14 +67,14 @@ void plan_rights_back(const Rights& rights, const Creds& own, CallList& calls, R
   if (!difference.any) return;
   plan_all_capabilities(head, calls, room);
   if (difference.ids) {
-    calls.add(Step::kCredentials, 3, SYS_setresgid, kKeepId, head.egid, head.sgid);
-    calls.add(Step::kCredentials, 4, SYS_setresuid, kKeepId, head.euid, head.suid);
+    calls.add(kCredentialsStep, 3, SYS_setresgid, kKeepId, head.egid, head.sgid);
+    calls.add(kCredentialsStep, 4, SYS_setresuid, kKeepId, head.euid, head.suid);
     plan_all_capabilities(head, calls, room);
   }
   plan_file_ids(head.fsuid, head.fsgid, calls);
-  if (difference.groups) calls.add(Step::kCredentials, 2, SYS_setgroups, own.groups.size(), room.copy(own.groups));
+  if (difference.groups) calls.add(kCredentialsStep, 2, SYS_setgroups, own.groups.size(), room.copy(own.groups));
   plan_capabilities(calls, room, head.cap_effective, head.cap_permitted, head.cap_inheritable);
-  calls.add(Step::kDeathSignal, 0, SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  calls.add(kDeathSignalStep, 0, SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
 std::size_t rights_plan_size(const Rights& rights, const Creds& own) {

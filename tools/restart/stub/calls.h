@@ -16,7 +16,7 @@ namespace cryo {
 
 class CallList {
  public:
-  // `index` is what a message needs to name the thing: see stub::Step and failure.cc.
+  // `index` is what a message needs to name the thing: see StepKind.
   template <typename... Args>
   void add(stub::Step step, std::uint32_t index, long number, Args... args) {
     expect(stub::Expect::kSuccess, step, index, number, args...);

@@ -18,59 +18,16 @@
 
 namespace cryo::stub {
 
-// What was being done when something failed: picks the words of the message (failure.cc).
+// What was being done when something failed: picks the words of the message.  Those from kFirstKind on are kinds of calls (step_kind.h).
 enum class Step : std::uint16_t {
   kPrepare,  // still in C++: the ledger has a text
-  kKernelMapping,
   kUnmap,
-  kMap,
-  kAdvise,
   kRead,
-  kShare,
-  kLockMemory,
-  kProtect,
-  kMmFields,
-  kThpDisable,
-  kMembarrier,
-  kSeal,
-  kPersonality,
-  kSigaction,
-  kClose,
-  kFileLock,
-  kTimerSlack,
   kPidCursor,
   kCreateThread,
   kThreadId,
-  kThreadName,
-  kThreadPointers,
-  kAltStack,
-  kAffinity,
-  kScheduler,
-  kIoPriority,
-  kDeathSignal,
-  kPendingSignal,
-  kLimit,
-  kCredentials,
-  kTruncate,
-  kDumpable,
-  kTimer,
-  kRseq,
   kResume,
-  kOwner,
-  kTimerfd,
-  kPosixTimer,
-  kMempolicy,
-  kVmaName,
-  kGuard,
-  kAttach,
-  kNotify,
-  kThreadDirectory,
-  kProtectionKey,
-  kRing,
-  kMapContext,
-  kRoot,
-  kOldEnd,
-  kThreadFile,
+  kFirstKind
 };
 
 // When a call has done what it should.
