@@ -269,6 +269,9 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   const cryo_creds& to = change.to->head;
   // Capabilities stay permitted while user ids change.
   calls.add(kCredentialsStep, 0, SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0, 0);
+  // What is inheritable may lie outside of the bounding set, but gets there only while it is in that.
+  if ((to.cap_inheritable & ~own.cap_inheritable & ~to.cap_bset) != 0)
+    plan_capabilities(calls, room, own.cap_effective, own.cap_permitted, to.cap_inheritable);
   for (int cap = 0; cap <= kLastCapability; ++cap)
     if ((own.cap_bset & ~to.cap_bset) >> cap & 1)
       calls.add(kCredentialsStep, 1, SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);

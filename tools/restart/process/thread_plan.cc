@@ -60,7 +60,7 @@ constexpr std::uint32_t kAutodisarm = 1U << 31;  // SS_AUTODISARM
 constexpr std::uint64_t kSchedFlags = 0x7;       // RESET_ON_FORK, RECLAIM, DL_OVERRUN
 constexpr int kIoPriorityProcess = 1;            // IOPRIO_WHO_PROCESS
 constexpr std::size_t kThreadCalls = 25;       // of one thread, the most there can be
-constexpr std::size_t kCredentialCalls = 151;  // capabilities are one call each
+constexpr std::size_t kCredentialCalls = 152;  // capabilities are one call each
 
 // struct sched_attr of sched_setattr(2), first version; the kernel's header does not go with libc's.
 struct SchedAttributes {
