@@ -36,7 +36,7 @@ bool is_told(const ContextBuilder& builder) {
   Findings findings;
   check_memory({builder.context, builder.context.processes.front(), {}, {}}, findings);
   const std::string lost =
-      fmt::format("pid {}: names of anonymous memory are lost, which this kernel does not keep",
+      fmt::format("pid {}: names of anonymous memory are lost: this kernel does not keep them",
                   builder.context.processes.front().head.pid);
   return std::find(findings.notes.begin(), findings.notes.end(), lost) != findings.notes.end();
 }
