@@ -275,19 +275,30 @@ bool same_port(const Bytes& a, const Bytes& b) {
   return port_of(a) == port_of(b);
 }
 
+int send_buffer(int fd) {
+  int size = 0;
+  socklen_t length = sizeof(size);
+  return ::getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &length) == 0 ? size : 0;
+}
+
+// poll(2) says that there is room when a third of the buffer is free: it is tried again and again, too.
 void write_all(int fd, const Bytes& data) {
-  constexpr int kPatience = 3000;  // ms
+  constexpr int kPatience = 300;  // tries
+  constexpr int kPauseMs = 10;
+  int idle = 0;
   for (std::size_t done = 0; done < data.size();) {
     const ssize_t sent = ::send(fd, data.data() + done, data.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent > 0) {
       done += static_cast<std::size_t>(sent);
+      idle = 0;
       continue;
     }
-    pollfd room{fd, POLLOUT, 0};
     if (errno != EAGAIN) fail_errno("cannot put {} bytes back into a connection", data.size());
-    if (::poll(&room, 1, kPatience) == 0)
-      fail(ENOBUFS, "{} bytes that were under way in a connection do not fit into it: {} of them do",
-           data.size(), done);
+    if (idle++ == kPatience)
+      fail(ENOBUFS, "{} bytes that were under way in a connection do not fit into it: {} of them do, with a send buffer of {} bytes",
+           data.size(), done, send_buffer(fd));
+    pollfd room{fd, POLLOUT, 0};
+    (void)::poll(&room, 1, kPauseMs);
   }
 }
 
@@ -312,9 +323,25 @@ void drain(int fd, std::size_t bytes) {
 void grow_buffers(int from, int to, std::size_t bytes) {
   constexpr int kMostRounds = 64;
   constexpr int kRoundsWithoutGrowth = 6;
+  constexpr int kSmallRounds = 32;
+  constexpr std::size_t kSmallPart = 4096;
+  constexpr int kPartsAtOnce = 48;
   leave_buffers_to_kernel(from);
   leave_buffers_to_kernel(to);
   const std::vector<std::byte> filler(std::size_t{1} << 18);
+  // The send buffer follows the congestion window, which grows by the number of segments under way: small ones, as few large ones
+  // fill the window of a receiver that does not read.
+  set_flag(from, IPPROTO_TCP, TCP_NODELAY, 1);
+  for (int round = 0; round < kSmallRounds; ++round) {
+    std::size_t sent = 0;
+    for (int part = 0; part < kPartsAtOnce; ++part) {
+      const ssize_t now = ::send(from, filler.data(), kSmallPart, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (now <= 0) break;
+      sent += static_cast<std::size_t>(now);
+    }
+    drain(to, sent);
+  }
+  set_flag(from, IPPROTO_TCP, TCP_NODELAY, 0);
   int same = 0;
   for (int round = 0; round < kMostRounds && same < kRoundsWithoutGrowth; ++round) {
     const std::size_t room = room_in_connection(from, to);
