@@ -93,9 +93,9 @@ constexpr option kLongOptions[] = {
     {"stop", no_argument, nullptr, kStopOption},
     {"term", no_argument, nullptr, kTermOption},
     {"abort", no_argument, nullptr, kAbortOption},
-    {"early-stop", no_argument, nullptr, kStopOption},  // BLCR's: all of ours come before the process goes on
-    {"early-abort", no_argument, nullptr, kAbortOption},
-    {"early-abrt", no_argument, nullptr, kAbortOption},
+    {"early-stop", no_argument, nullptr, kStopOption},  // hidden: BLCR's; all of ours come before the process goes on
+    {"early-abort", no_argument, nullptr, kAbortOption},  // hidden
+    {"early-abrt", no_argument, nullptr, kAbortOption},  // hidden
     {"kill", no_argument, nullptr, kKillOption},
     {"cont", no_argument, nullptr, kContOption},
     {"sync", no_argument, nullptr, kSyncOption},

@@ -76,18 +76,18 @@ constexpr option kLongOptions[] = {
     {"quiet", no_argument, nullptr, 'q'},
     {"file", required_argument, nullptr, 'f'},
     {"fd", required_argument, nullptr, 'F'},
-    {"dir", required_argument, nullptr, 'd'},
+    {"dir", required_argument, nullptr, 'd'},  // hidden: BLCR's, and not implemented
     {"run", no_argument, nullptr, kRun},
     {"signal", required_argument, nullptr, 'S'},
     {"ancestors", required_argument, nullptr, kAncestors},
     {"stop", no_argument, nullptr, kStop},
     {"freeze", no_argument, nullptr, kStop},
-    {"early-stop", no_argument, nullptr, kStop},  // BLCR's: all of ours come before the process runs
-    {"early-abort", no_argument, nullptr, kAbort},
-    {"early-abrt", no_argument, nullptr, kAbort},
-    {"omit-maybe", no_argument, nullptr, kOmit},  // likewise: its child is of the scope, or not, as any other is
-    {"omit-always", no_argument, nullptr, kOmit},
-    {"omit-never", no_argument, nullptr, kOmit},
+    {"early-stop", no_argument, nullptr, kStop},  // hidden: BLCR's; all of ours come before the process runs
+    {"early-abort", no_argument, nullptr, kAbort},  // hidden
+    {"early-abrt", no_argument, nullptr, kAbort},  // hidden
+    {"omit-maybe", no_argument, nullptr, kOmit},  // hidden: BLCR's; its child is of the scope, or not, as any other is
+    {"omit-always", no_argument, nullptr, kOmit},  // hidden
+    {"omit-never", no_argument, nullptr, kOmit},  // hidden
     {"term", no_argument, nullptr, kTerm},
     {"abort", no_argument, nullptr, kAbort},
     {"kill", no_argument, nullptr, kKill},
@@ -127,7 +127,7 @@ constexpr option kLongOptions[] = {
     {"no-map", no_argument, nullptr, kNoMap},
     {"populate", no_argument, nullptr, kPopulate},
     {"no-populate", no_argument, nullptr, kNoPopulate},
-    {"report-fd", required_argument, nullptr, kReportFd},  // of libcr, see reporter.h
+    {"report-fd", required_argument, nullptr, kReportFd},  // hidden: of libcr, see reporter.h
     {nullptr, 0, nullptr, 0},
 };
 
@@ -161,6 +161,7 @@ What is restored, and where:
       --restore-files         files that are gone, and whose contents are in the context, are made again
                               (default: the process has them without a name), and so are directories of
                               sockets
+      --no-restore-files      the contrary (default)
       --restore-pid           ids of the process and its threads (default)
       --no-restore-pid        take any free ids
       --pid-ns                in a pid namespace of its own, where all ids are free
