@@ -23,7 +23,7 @@ MODULE_PARM_DESC(track, "account of what processes write between checkpoints (de
 
 static bool allow_map = true;
 module_param_named(map, allow_map, bool, 0644);
-MODULE_PARM_DESC(map, "memory comes from the context when it is used first (default: yes)");
+MODULE_PARM_DESC(map, "load memory from the context on first access (default: yes)");
 
 static bool allow_share;
 module_param_named(share, allow_share, bool, 0644);

@@ -323,10 +323,10 @@ static int resolve_ksym(const struct cryo_ksym *sym)
 	if (*where || sym->how & (OR_NEXT | QUIETLY))
 		return 0;
 	if (sym->feature == NEEDED) {
-		pr_err("this kernel has no %s that is known (%s)\n", name, sym->why);
+		pr_err("cannot find %s in this kernel (%s)\n", name, sym->why);
 		return -ENOENT;
 	}
-	pr_info("this kernel has no %s that is known (%s): off\n", name, sym->why);
+	pr_info("cannot find %s in this kernel (%s): off\n", name, sym->why);
 	features &= ~sym->feature;
 	cryo_missing_add("", name);
 	return 0;

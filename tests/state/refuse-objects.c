@@ -312,7 +312,7 @@ static bool make_echo(void)
 
 	CRT_SYS(write(fd, "typed\n", 6));
 	crt_sleep_ms(50);
-	return expect_fd(fd, "a terminal that has echoed and that nobody has opened yet");
+	return expect_fd(fd, "a terminal with echoed output whose slave was never opened");
 }
 
 static bool make_discipline(void)

@@ -188,7 +188,7 @@ static bool make_overflow(void)
 		uring_add(&overflown, IORING_OP_NOP, -1, NULL, 0, i);
 		crt_check(uring_enter(&overflown, 1, 0) == 1 ? 0 : -1, "a NOP");
 	}
-	return expect_ring(&overflown, "a ring with completions that it had no room for");
+	return expect_ring(&overflown, "a ring with overflowed completions");
 }
 
 static bool works_overflow(void)

@@ -214,7 +214,7 @@ TEST("an ancestor that is not what it was") {
   };
   const Context context = read(family.bytes);
   altered(context.pages[0].data_offset + 17);
-  CHECK_ERROR(EBADMSG, "/parent, which has been altered", family.look());
+  CHECK_ERROR(EBADMSG, "/parent, which has been modified", family.look());
   altered(8);
   CHECK_ERROR(EBADMSG, "/parent, which is damaged", family.look());
   family.write("parent", Bytes(family.bytes.begin(), family.bytes.end() - 1));
@@ -222,7 +222,7 @@ TEST("an ancestor that is not what it was") {
   ContextBuilder other;
   other.process().command = "another";
   family.write("parent", other.build());
-  CHECK_ERROR(EBADMSG, "/parent, and there is another one of that name", family.look());
+  CHECK_ERROR(EBADMSG, "/parent, but another context has that name", family.look());
   family.write("parent", family.bytes);
   family.look();
 }

@@ -69,7 +69,8 @@ TEST("obstacles: another directory of the name") {
   options.changed_files = ChangedFiles::kRefuse;
   const Findings findings = files_findings(builder, options);
   CHECK(findings.problems.size() == 1 && findings.problems.front().code == ESTALE);
-  CHECK(findings.problems.front().text.find("another directory than at the checkpoint has the name (inode") != std::string::npos);
+  CHECK(findings.problems.front().text.find("its name now refers to a different directory (inode") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -82,14 +82,17 @@ TEST("obstacles: output that others had open, too") {
   check_files(builder.context, options, {}, findings);
   CHECK_EQ(findings.warnings.size(), 1U);
   CHECK(findings.warnings.front().ends_with(fmt::format(
-      "9 bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: output of the job "
-      "itself among them will be there twice (--truncate=aside moves them to {}.cut.1)", path)));
+      "9 bytes were added since the checkpoint and are kept, as other processes had it open for writing: "
+      "output of the job among them will be duplicated (--truncate=aside moves them to {}.cut.1)",
+      path)));
   file.pos = 1;
   findings = {};
   check_files(builder.context, options, {}, findings);
   CHECK_EQ(findings.warnings.size(), 1U);
-  CHECK(findings.warnings.front().ends_with(fmt::format(
-      "the job writes on where it was, at byte 1, and may overwrite them (--truncate=aside moves them to {}.cut.1)", path)));
+  CHECK(findings.warnings.front().ends_with(
+      fmt::format("the job continues to write at byte 1, and may overwrite them (--truncate=aside moves them "
+                  "to {}.cut.1)",
+                  path)));
 }
 
 }  // namespace

@@ -49,10 +49,9 @@ TEST("obstacles: ids from outside of a user namespace") {
     own.head.euid = 1000;
     CHECK_EQ(problems().problems.size(), 0U);
     own.head.euid = 0;
-    SAYS(
-        problems(), EPERM,
-        "pid 3999999: it ran as a user without a number in its user namespace, made by user 1000; cr_restart "
-        "runs as user 0");
+    SAYS(problems(), EPERM,
+         "pid 3999999: it ran as a user that is not mapped in its user namespace, created by user 1000; "
+         "cr_restart runs as user 0");
     builder.process().creds->head.*id = 0;
   }
   CHECK_EQ(problems().problems.size(), 0U);
@@ -93,7 +92,7 @@ TEST("obstacles: namespaces") {
        "and newgidmap");
   SAYS(findings, EPERM, "a uts namespace that no user namespace of the job owns takes CAP_SYS_ADMIN");
   SAYS(findings, EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
-  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has entered namespaces after it was forked");
+  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 entered other namespaces after forking it");
 }
 
 TEST("obstacles: time namespaces for children") {
@@ -118,7 +117,7 @@ TEST("obstacles: time namespaces for children") {
   own.head.cap_effective = ~0ULL;
   Findings findings;
   check_namespaces(builder.context, {}, own, findings);
-  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has made a time namespace after it was forked");
+  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 created a time namespace after forking it");
   SAYS(findings, EOPNOTSUPP, "pid 3999996: its time namespace was made by a process that is not its parent");
   CHECK(findings.problems.size() == 2);
 }
@@ -161,7 +160,7 @@ TEST("obstacles: mount namespaces") {
   builder.context.processes[0].head.ppid = 3999998;
   Findings circle;
   check_namespaces(builder.context, {}, {}, circle);
-  SAYS(circle, EOPNOTSUPP, "mount namespace 10: there is none of which it can be a copy");
+  SAYS(circle, EOPNOTSUPP, "mount namespace 10: no mount namespace to copy it from");
 }
 
 TEST("obstacles: pid namespaces") {

@@ -209,7 +209,7 @@ TEST("obstacles: mounts that the job did not have") {
   ns.mnt->kinds.erase(ns.mnt->kinds.begin() + (leaf - own->begin()));
   std::erase_if(ns.mnt->mounts, [&](const Mount& mount) { return mount.id == gone.id; });
   SAYS(mount_points_of(builder), ESTALE,
-       "mount {} ({}): the job did not have it, and it cannot be taken away from there (unmount it)",
+       "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
        gone.point, gone.type);
   ns.head.owner = 0;  // root takes it away
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);

@@ -74,7 +74,7 @@ TEST("devices and files of the kernel's are no contexts, and are not opened") {
   const Scratch scratch;
   CHECK_ERROR(EPERM, "is a device, which is not opened by its name", Source::open("/dev/full"));
   CHECK_ERROR(EPERM, "is a device", Source::open(scratch.link("full", "/dev/full", ::geteuid())));
-  CHECK_ERROR(EPERM, "is a file of the kernel's, and no context", Source::open("/proc/self/status"));
+  CHECK_ERROR(EPERM, "is a kernel pseudo-file, not a context", Source::open("/proc/self/status"));
 }
 
 TEST("no links of others for root") {

@@ -62,7 +62,7 @@ std::string why_never_opened(const UniqueFd& place) {
   if (::fstat(place.get(), &now) != 0 || ::fstatfs(place.get(), &system) != 0) return "cannot be looked at";
   if ((S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !is_null_or_zero(now))
     return "is a device, which is not opened by its name: redirect standard input from it, and name that (-)";
-  if (S_ISREG(now.st_mode) && is_kernel_interface(system)) return "is a file of the kernel's, and no context";
+  if (S_ISREG(now.st_mode) && is_kernel_interface(system)) return "is a kernel pseudo-file, not a context";
   return {};
 }
 

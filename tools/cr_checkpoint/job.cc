@@ -307,7 +307,7 @@ void Job::check_result(int error) const {
       return;
     case EOPNOTSUPP:
       check_obstacles();
-      fail(error, "process {} holds what cannot be saved", target);
+      fail(error, "process {} has state that cannot be saved", target);
     case ESRCH:
       if (left_nobody() && is_running(target)) fail(error, "process {}: there is nothing to be checkpointed", target);
       fail(error, "process {}{} has exited", target,
@@ -316,7 +316,7 @@ void Job::check_result(int error) const {
       fail(error, "process {} is in another checkpoint or restart", target);
     case EDEADLK:
       if (reader_) fail_reader();
-      fail(error, "process {}: is this one", target);
+      fail(error, "process {} is cr_checkpoint itself", target);
     case EINTR:
       fail(error, "process {}: interrupted by a signal", target);
     case ECANCELED:

@@ -155,7 +155,7 @@ void Request::set_complete(const Hash& id) {
   cryo_ckpt_context context = context_called(id);
   // The context is as good: the next one is compared with it.
   if (::ioctl(handle_.get(), CRYO_CKPT_COMPLETE, &context) != 0 && !is_of_target(errno))
-    fail_errno("the context is complete, but the module does not take note of it");
+    fail_errno("the context is complete, but the module did not record it for the next one");
 }
 
 int Request::run() noexcept {

@@ -54,7 +54,7 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_TIMED_WAITS, "timed-waits",
      "epoll_wait() and sigtimedwait() start their timeouts afresh after a checkpoint"},
     {CRYO_FEATURE_SECCOMP, "seccomp", "processes with seccomp cannot be restarted"},
-    {CRYO_FEATURE_LANDLOCK, "landlock", "restrictions by Landlock are lost without a word"},
+    {CRYO_FEATURE_LANDLOCK, "landlock", "Landlock restrictions are lost silently"},
     {CRYO_FEATURE_SOCKET_OPTIONS, "socket-options", "processes with sockets are refused"},
     {CRYO_FEATURE_DATAGRAMS, "datagrams",
      "only users with CAP_NET_RAW can restart UDP sockets in which something waits, or nobody can (module parameter "

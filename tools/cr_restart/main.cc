@@ -183,8 +183,9 @@ void Tool::show_kernel_log(const std::string& log, bool failed) {
 void Tool::explain(int status) {
   if (!maps_ || !WIFSIGNALED(status) || WTERMSIG(status) != SIGBUS) return;
   const std::string name = arguments_.fd ? fmt::format("descriptor {}", *arguments_.fd) : arguments_.file;
-  say(fmt::format("the job has ended by SIGBUS, and has memory mapped from {}: a part of that may be damaged, or could not be read "
-                  "(cr_info checks it; the kernel's log says more)",
+  say(
+      fmt::format("the job was killed by SIGBUS, and had memory mapped from {}: part of that may be damaged "
+                  "or unreadable (check it with cr_info, and see dmesg)",
                   name));
 }
 
@@ -271,7 +272,7 @@ std::optional<Job> Tool::launch() {
   report(findings);
   if (reporter_) check_parting(context);
   if (arguments_.check_only) {
-    if (arguments_.verbose) say("nothing stands in the way of a restart");
+    if (arguments_.verbose) say("no obstacles to a restart");
     return std::nullopt;
   }
   try {

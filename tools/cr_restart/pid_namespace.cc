@@ -57,8 +57,8 @@ pid_t fork_here(const char* what) {
   const std::string hint = own_users ? user_namespace_switch() : std::string();
   if (error == ENOSPC)
     fail(EPERM,
-         "--pid-ns: cannot make {}: there are as many as user.max_user_namespaces, user.max_pid_namespaces or user.max_mnt_namespaces "
-         "(sysctl -a) allows, or 32 inside each other{}",
+         "--pid-ns: cannot make {}: limit reached: user.max_user_namespaces, user.max_pid_namespaces or "
+         "user.max_mnt_namespaces (sysctl -a), or 32 nested ones{}",
          what, hint);
   fail(error, "--pid-ns: cannot make {}: {}{}", what, std::strerror(error), hint);
 }

@@ -115,7 +115,7 @@ std::string plugin_list(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const std::string path = CRYO_PLUGINDIR "/" + name + ".so";
     if (name.empty() || name.find_first_of("/:") != std::string::npos)
-      fail(EINVAL, "'{}' is no name of a plug-in", name);
+      fail(EINVAL, "'{}' is not a plug-in name", name);
     if (::access(path.c_str(), R_OK) != 0) fail_errno("plug-in {}: {}", name, path);
     list.append(list.empty() ? "" : ":").append(name);
   }

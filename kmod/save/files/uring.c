@@ -127,7 +127,7 @@ static const char *uring_obstacle(struct cryo_capture *c, struct cryo_object *o,
 	if (cryo_uring_compat(ctx))
 		return "a ring of a 32-bit program";
 	if (cryo_uring_has_work(ctx) || !list_empty(&ctx->cq_overflow_list) || ctx->check_cq)
-		return "a ring with completions that it had no room for";
+		return "a ring with overflowed completions";
 	if (cryo_uring_has_files(ctx))
 		return "a ring with registered files";
 	if (cryo_uring_has_buffers(ctx) || cryo_uring_has_buffer_groups(ctx))

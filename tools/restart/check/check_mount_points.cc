@@ -182,7 +182,8 @@ void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
   }
   for (const std::size_t other : rest)
     findings_.problem(
-        ESTALE, "mount {} ({}): the job did not have it, and it cannot be taken away from there (unmount it)",
+        ESTALE,
+        "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
         now_[other].point, now_[other].type);
 }
 

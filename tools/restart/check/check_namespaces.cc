@@ -84,7 +84,7 @@ void check_time(const Context& context, const Process* parent, const Process& pr
     findings.problem(EOPNOTSUPP, "pid {}: its time namespace was made by a process that is not its parent",
                      process.head.pid);
   else if (is_for_children(context, inherited))
-    findings.problem(EOPNOTSUPP, "pid {}: its parent {} has made a time namespace after it was forked",
+    findings.problem(EOPNOTSUPP, "pid {}: its parent {} created a time namespace after forking it",
                      process.head.pid, parent->head.pid);
 }
 
@@ -95,7 +95,7 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
   std::size_t steps = 0;
   for (std::uint32_t at = base; at != 0; at = copied_from(context, at))
     if (++steps > context.namespaces.size())
-      return findings.problem(EOPNOTSUPP, "mount namespace {}: there is none of which it can be a copy", id);
+      return findings.problem(EOPNOTSUPP, "mount namespace {}: no mount namespace to copy it from", id);
   if (base != 0 && !is_below(context, ns.head.owner, context.namespaces.at(base).head.owner))
     findings.problem(EOPNOTSUPP,
                      "mount namespace {}: its owner is above that of {}, of which it would be a copy", id,
@@ -125,8 +125,8 @@ void check_clock(const Context& context, const Creds& own, Findings& findings) {
   const std::int64_t behind = static_cast<std::int64_t>(context.system.monotonic_ns) - now_on(CLOCK_MONOTONIC);
   if (behind < kSecond || std::none_of(context.processes.begin(), context.processes.end(), is_on_it)) return;
   findings.warning(
-      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: a time of it that was computed before comes so much later "
-      "({} has it go on)",
+      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: absolute timeouts computed before the "
+      "checkpoint expire that much later ({} continues the clock)",
       behind / kSecond, capable(own, CAP_SYS_ADMIN) ? "--time-ns" : "a restart by root with --time-ns");
 }
 
@@ -156,7 +156,7 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
                      [&](const Process& other) { return other.head.pid == process.head.ppid; });
     const Process* parent = found == context.processes.end() ? nullptr : &*found;
     if (parent != nullptr && !can_be_forked(context, parent->namespaces, process.namespaces))
-      findings.problem(EOPNOTSUPP, "pid {}: its parent {} has entered namespaces after it was forked",
+      findings.problem(EOPNOTSUPP, "pid {}: its parent {} entered other namespaces after forking it",
                        process.head.pid, parent->head.pid);
     else
       check_time(context, parent, process, findings);

@@ -155,7 +155,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
   }
   if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(request.pid); !holder.empty())
     fail(EBUSY, "pid {} is in use by {}", request.pid, holder);
-  fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, request.tries);
+  fail(EBUSY, "cannot get pid {}: lost to other processes in {} attempts", request.pid, request.tries);
 }
 
 void restore_cursor(int device_fd) {

@@ -57,7 +57,7 @@ void register_rseq() {
   if (__rseq_size == 0) return;
   char* area = static_cast<char*>(stub::thread_pointer()) + __rseq_offset;
   if (::syscall(SYS_rseq, area, kRseqLength, 0, RSEQ_SIG) != 0)
-    fail_errno("cannot begin with restartable sequences");
+    fail_errno("cannot register restartable sequences (rseq)");
 }
 
 }  // namespace

@@ -325,7 +325,7 @@ void TreeRunner::await(std::size_t node) {
 void TreeRunner::set_exit_signal(int signal) const {
   cryo_exit_signal args{sizeof(cryo_exit_signal), signal};
   if (::ioctl(input_.handle_fd, CRYO_RST_EXIT_SIGNAL, &args) != 0)
-    fail_errno("cannot have its end told to its parent by signal {}", signal);
+    fail_errno("cannot set exit signal {}", signal);
 }
 
 // Dies as it died, under its name and as whom it was; without a core dump this time.

@@ -208,7 +208,8 @@ std::vector<std::string> fanotify_problems(const Fanotify& group, const Relocati
                                            const Creds& own) {
   std::vector<std::string> problems;
   if (!is_unprivileged(group) && !capable(own, CAP_SYS_ADMIN))
-    problems.emplace_back("a fanotify group that was made with CAP_SYS_ADMIN takes it again");
+    problems.emplace_back(
+        "recreating a fanotify group that was created with CAP_SYS_ADMIN requires CAP_SYS_ADMIN");
   if ((group.head.init_flags & FAN_ENABLE_AUDIT) && !capable(own, CAP_AUDIT_WRITE))
     problems.emplace_back("a fanotify group with FAN_ENABLE_AUDIT takes CAP_AUDIT_WRITE");
   for (const FanotifyMark& mark : group.marks) {

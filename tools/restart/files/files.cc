@@ -260,7 +260,7 @@ void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
   if (place == OutputPlace::kSaved) return;
   if ((!store_.cut.contains(file.head.inode) && ::lseek(fd, 0, SEEK_END) < 0) ||
       (place == OutputPlace::kAppends && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_APPEND) != 0))
-    fail_errno("{}: cannot go to the end, behind what others have written", file.path);
+    fail_errno("cannot continue at its end, after the data of other writers", file.path);
 }
 
 // Of those that have a descriptor of it; there is one.
@@ -285,8 +285,8 @@ std::string FileMaker::name_outside(const File& file, int fd) const {
   if (outer && ::fstat(fd, &now) == 0 && names::stat(path, outside) == 0 && outside.st_dev == now.st_dev && outside.st_ino == now.st_ino)
     return path;
   fail(ESTALE,
-       "{}: what has come since the checkpoint cannot be kept aside, as {} outside of its mount namespace is not the same file "
-       "(--truncate cuts it off, --no-truncate leaves it)",
+       "{}: data added since the checkpoint cannot be saved, as {} is another file outside of its mount "
+       "namespace (--truncate removes it, --no-truncate keeps it)",
        file.path, path);
 }
 
@@ -481,7 +481,7 @@ FileStore FileMaker::make() {
   sockets_.finish([this](std::uint32_t id) {
     const auto open = store_.fds.find(id);
     if (open == store_.fds.end())
-      fail(EBADF, "{}: passed in a message, and left closed or opened by its process only",
+      fail(EBADF, "{}: in flight in a message (SCM_RIGHTS), but not reopened by cr_restart",
            input_.context.file(id).path);
     return open->second.get();
   });

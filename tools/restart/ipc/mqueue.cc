@@ -99,8 +99,8 @@ LeftBehind find_queue(const Inode& inode, const std::string& name) {
     found.whole = found.fd && is_untouched(inode, found.fd.get());
     if (!found.whole) {
       found.obstacle =
-          "may not be opened for reading and writing by the process, and is not as it was at the checkpoint: "
-          "where nobody else needs it, it is made anew once it has been removed";
+          "may not be opened for reading and writing by the process, and differs from the checkpoint: if "
+          "nothing else needs it, remove it, and it is recreated";
       found.fd.reset();
     }
   } else if (found.error != 0) {

@@ -151,7 +151,7 @@ std::string refusal_of(const ObjectKind& kind, const cryo_ipc_perm& perm, const 
                        const std::vector<Rights>& users) {
   const std::string text = found.exists ? ipc_refusal(users, found.perm) : std::string();
   if (text.empty()) return text;
-  return fmt::format("{}: {}: where nobody else needs it, ipcrm -{} {} has it made anew",
+  return fmt::format("{}: {}: if nothing else needs it, remove it (ipcrm -{} {}), and it is recreated",
                      describe(kind, perm), text, kind.option, perm.id);
 }
 
@@ -266,7 +266,8 @@ void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, cons
     }
     remove(id);
   }
-  fail(EBUSY, "{}: its id was not to be had in {} tries", describe(kind, perm), kIdTries);
+  fail(EBUSY, "{}: cannot get its id: lost to other processes in {} attempts", describe(kind, perm),
+       kIdTries);
 }
 
 // After each change of its status, while death is deferred.
@@ -640,8 +641,9 @@ int restore_undo(const Context& context, const Process& process, const cryo_sem_
 void restore_sem_undo(const Context& context, const Process& process) {
   for (const cryo_sem_undo& undo : process.sem_undo) {
     if (restore_undo(context, process, undo) != 0)
-      fail_errno("cannot restore what pid {} would undo of semaphore {} of System V semaphores {}",
-                 process.head.pid, undo.number, undo.id);
+      fail_errno(
+          "cannot restore the SEM_UNDO adjustment of pid {} for semaphore {} of System V semaphore set {}",
+          process.head.pid, undo.number, undo.id);
   }
 }
 

@@ -286,7 +286,7 @@ void write_all(int fd, const Bytes& data) {
     pollfd room{fd, POLLOUT, 0};
     if (errno != EAGAIN) fail_errno("cannot put {} bytes back into a connection", data.size());
     if (::poll(&room, 1, kPatience) == 0)
-      fail(ENOBUFS, "{} bytes that were under way in a connection do not fit into it: {} of them do",
+      fail(ENOBUFS, "{} bytes in flight in a connection do not fit into its buffers: only {} do",
            data.size(), done);
   }
 }

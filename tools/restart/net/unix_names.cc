@@ -124,7 +124,8 @@ std::string passing_problem(const Context& context, const UnixName& name, const 
   if (names::lstat(path, now) == 0 && !will_be_replaced(context, relocations, path)) {
     if (may_enter_root()) return {};
     return fmt::format(
-        "it was bound to {}, which is in use: that takes CAP_SYS_CHROOT, or that users may make user namespaces", path);
+        "it was bound to {}, which is in use: that requires CAP_SYS_CHROOT or unprivileged user namespaces",
+        path);
   }
   // Its directory may have gone as well.
   if (names::access(place_directory(path), F_OK) != 0) return {};
@@ -185,7 +186,7 @@ std::string unix_name_problem(const Context& context, const File& file, const Re
     case NamePlace::kInUse:
       return fmt::format("{} is in use", name.place);
     case NamePlace::kOther:
-      return fmt::format("another socket or file than at the checkpoint has the name {}", name.place);
+      return fmt::format("the name {} now refers to a different socket or file", name.place);
     case NamePlace::kFree:
     case NamePlace::kStale:
       break;
@@ -375,7 +376,7 @@ void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
     const NamePlace state = state_of(name);
     if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
     if (state == NamePlace::kOther)
-      fail(EADDRINUSE, "another socket or file than at the checkpoint has the name {}", name.place);
+      fail(EADDRINUSE, "the name {} now refers to a different socket or file", name.place);
     struct stat old;
     if (state == NamePlace::kStale && names::lstat(name.place, old) == 0) {
       // An early context does not tell.

@@ -194,7 +194,9 @@ void take_outer_groups(const Context& context, const Process& process) {
 
 void refuse_own_groups(const Creds& own) {
   if (capable(own, CAP_SETGID))
-    fail(EINVAL, "--groups=own is for who cannot set groups: cr_restart can (CAP_SETGID), and would give its own to the process");
+    fail(EINVAL,
+         "--groups=own is only for callers without CAP_SETGID: cr_restart has it, and would give its own "
+         "groups to the process");
 }
 
 void take_own_groups(Context& context, const Creds& own) {
