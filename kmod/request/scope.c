@@ -627,7 +627,7 @@ static int say_left_out(struct cryo_request *req, int why)
 		cryo_log(&req->log, "pid %d (%s): is the calling process, which did not ask for its own checkpoint (--self, CRYO_CKPT_SELF)",
 			 req->pid, req->comm);
 	if (why == -ENOENT)
-		cryo_log(&req->log, "pid %d (%s): is left out, as a debugger is at work (ptrace), and there is nothing else",
+		cryo_log(&req->log, "pid %d (%s): is traced (ptrace) and skipped, and no other process is in scope",
 			 req->pid, req->comm);
 	return why == -ENOENT ? -ESRCH : why;
 }

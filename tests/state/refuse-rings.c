@@ -243,7 +243,7 @@ static bool make_foreign(void)
 	if (!uring_make(&foreign, 4, 0))
 		return false;
 	refuse_leave_orphan(use, NULL);
-	return expect_ring(&foreign, "a ring that a process uses that is left out");
+	return expect_ring(&foreign, "a ring that a process outside the checkpoint uses");
 }
 
 struct obstacle obstacles[] = {

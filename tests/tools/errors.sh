@@ -86,7 +86,7 @@ check "... and a context of mode 400 can be replaced" status_is 0
 yama=/proc/sys/kernel/yama/ptrace_scope
 if [ -e "$yama" ]; then
 	was=$(<"$yama")
-	for level in "1: start the program by cr_run, or have CAP_SYS_PTRACE" "2: that takes CAP_SYS_PTRACE"; do
+	for level in "1: start the program by cr_run, or have CAP_SYS_PTRACE" "2: that requires CAP_SYS_PTRACE"; do
 		echo "${level%%:*}" >"$yama"
 		cr_user "$own"
 		check "Yama's level ${level%%:*}: refused" status_is 1

@@ -195,7 +195,7 @@ chmod 600 "g/context.$pid.2"
 truncate -s 50000 "g/context.$pid.2"
 cr --incremental g "$pid"
 check "the newest is damaged: the one before it is the parent" status_is 0
-check "... which is said" said "cannot be a parent: g/context.$pid.2 is cut"
+check "... which is said" said "cannot be a parent: g/context.$pid.2 is truncated"
 check "... and is so" eval 'cr_info --chain "g/context.$pid.3" | grep -q "needs context.$pid.1: .*, good"'
 cr --incremental g --keep 1 "$pid"
 check "--keep 1: success" status_is 0

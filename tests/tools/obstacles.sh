@@ -194,7 +194,7 @@ for arguments in "--check fifo" "--check -F 8" "--check -"; do
 	rc=0
 	wait "$restarter" || rc=$?
 	err=$(cat "$base/stderr")
-	check "... with the status for that" eval 'status_is 4 && said "given up because of a signal" && [ -s hook ]'
+	check "... with the status for that" eval 'status_is 4 && said "interrupted by a signal" && [ -s hook ]'
 	rm -f hook
 done
 fresh

@@ -132,7 +132,7 @@ again
 truncate -s 3 log
 err=$(cr_restart --check A.ctx 2>&1 </dev/null); rc=$?
 check "a shared file that is shorter now: refused, and it is said that others had it" \
-	eval 'status_is 116 && said "the file is shorter than at the checkpoint: it has 3 bytes" && said ", and other processes had it open for writing, too; --changed-files=warn takes it"'
+	eval 'status_is 116 && said "the file is shorter than at the checkpoint: it has 3 bytes" && said ", and other processes had it open for writing, too; --changed-files=warn accepts it"'
 check "... --changed-files=warn" restart_of A 0 --changed-files=warn
 err=$(cat "$base/err.A")
 check "... foretells no hole, and makes none" eval 'said "and other processes had it open" && not said hole && not grep -qaP "\x00" log'

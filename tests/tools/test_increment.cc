@@ -558,7 +558,7 @@ TEST("a parent that cannot be one") {
   CHECK_ERROR(EBADMSG, "PAGE_DATA: wrong checksum", Parent(path).load());
   full.resize(full.size() - 1);
   directory.write("first", full);
-  CHECK_ERROR(EBADMSG, "is cut", Parent(path));
+  CHECK_ERROR(EBADMSG, "is truncated", Parent(path));
 }
 
 TEST("a chain that is broken makes no parent") {

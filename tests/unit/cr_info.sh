@@ -88,7 +88,7 @@ says "PROCESS 1000; pid 1000, ppid " "it shows them"
 exits 0 "without verification" --no-verify good
 says "were not verified" "it says that it did not verify"
 exits 1 "a context that is cut" part
-says "part is cut: ends at byte 5000 without an end mark" "it says where"
+says "part is truncated: ends at byte 5000 without an end mark" "it says where"
 exits 1 "a context that is damaged" bad
 says "bad: byte " "it says where"
 exits 1 "a header that is damaged" newer

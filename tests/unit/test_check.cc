@@ -341,12 +341,11 @@ TEST("obstacles: timers that wake the machine") {
   timer.clockid = kAlarmClock;
   builder.process().posix_timers.timers.push_back(timer);
   SAYS(check_process_of(builder), EPERM,
-       "pid 3999999: POSIX timer 4 wakes the machine, which takes CAP_WAKE_ALARM");
+       "pid 3999999: POSIX timer 4 wakes the machine, which requires CAP_WAKE_ALARM");
   add_file(builder, CRYO_FILE_TIMERFD, "anon_inode:[timerfd]", 0).timerfd = cryo_timerfd{};
   builder.context.files.at(1).timerfd->clockid = kAlarmClock;
   SAYS(check_files_of(builder), EPERM,
-       "pid 3999999: descriptor 3 (anon_inode:[timerfd]): a timer that wakes the machine takes "
-       "CAP_WAKE_ALARM");
+       "pid 3999999: descriptor 3 (anon_inode:[timerfd]): a timer that wakes the machine requires CAP_WAKE_ALARM");
 }
 
 TEST("obstacles: threads") {
@@ -771,7 +770,7 @@ TEST("obstacles: fanotify") {
   const Findings findings = check_files_of(builder);
   const std::string who = "pid 3999999: descriptor 3 (anon_inode:[fanotify]): ";
   SAYS(findings, EPERM, "{}recreating a fanotify group that was created with CAP_SYS_ADMIN requires CAP_SYS_ADMIN", who);
-  SAYS(findings, EPERM, "{}a fanotify group with FAN_ENABLE_AUDIT takes CAP_AUDIT_WRITE", who);
+  SAYS(findings, EPERM, "{}a fanotify group with FAN_ENABLE_AUDIT requires CAP_AUDIT_WRITE", who);
   SAYS(findings, EPERM, "{}{}/gone cannot be marked: No such file or directory", who, directory.path());
   SAYS(findings, EPERM, "{}{} cannot be marked: it is no mount point any more", who, directory.path());
 }
@@ -786,7 +785,7 @@ TEST("obstacles: rings") {
   const std::string who = "pid 3999999: descriptor 3 (anon_inode:[io_uring]): ";
   if (findings.problems.front().text ==
           who + "io_uring is switched off here (sysctl kernel.io_uring_disabled)" ||
-      findings.problems.front().text == who + "cannot make an io_uring: Function not implemented")
+      findings.problems.front().text == who + "cannot create an io_uring: Function not implemented")
     return;
   SAYS(findings, EOPNOTSUPP,
        "{}this kernel arranges the memory of an io_uring in another way than the one of the checkpoint", who);

@@ -87,11 +87,10 @@ TEST("obstacles: namespaces") {
   ::setenv("PATH", path.c_str(), 1);
   SAYS(findings, EPERM, "a user namespace was made by user 1001, cr_restart runs as user 1000");
   SAYS(findings, EPERM,
-       "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID and CAP_SETGID, or "
-       "newuidmap "
-       "and newgidmap");
-  SAYS(findings, EPERM, "a uts namespace that no user namespace of the job owns takes CAP_SYS_ADMIN");
-  SAYS(findings, EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
+       "a user namespace has ids other than those of cr_restart: that requires CAP_SETUID and CAP_SETGID, or "
+       "newuidmap and newgidmap");
+  SAYS(findings, EPERM, "a uts namespace that no user namespace of the job owns requires CAP_SYS_ADMIN");
+  SAYS(findings, EPERM, "a time namespace (--time-ns) requires CAP_SYS_ADMIN");
   SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 entered other namespaces after forking it");
 }
 

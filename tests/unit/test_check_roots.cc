@@ -98,7 +98,7 @@ TEST("obstacles: root directories") {
   const std::string path = builder.thread().root->path;
   CHECK_EQ(roots_of(builder, with_chroot()).problems.size(), 0U);
   SAYS(roots_of(builder, {}), EPERM,
-       "thread 3999999: its root directory {} takes CAP_SYS_CHROOT (chroot); restart it as root", path);
+       "thread 3999999: its root directory {} requires CAP_SYS_CHROOT (chroot); restart it as root", path);
   // Who owns its user namespace has the capability there.
   builder.process().namespaces.user = 7;
   CHECK_EQ(roots_of(builder, {}).problems.size(), 0U);
@@ -229,7 +229,7 @@ TEST("obstacles: raw sockets, interfaces of sockets") {
     (void)!::setresuid(65534, 65534, 65534);  // and with it without capabilities, whoever runs the tests
     const std::string text = raw_problem(builder.context, file, code);
     ::_exit(code == EPERM && text ==
-                                 "a raw socket cannot be made: Operation not permitted (it takes "
+                                 "a raw socket cannot be made: Operation not permitted (it requires "
                                  "CAP_NET_RAW: restart it as root)"
                 ? 0
                 : 1);

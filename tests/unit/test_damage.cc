@@ -23,7 +23,7 @@ cryo_vma& vma(ContextBuilder& builder, std::size_t i) {
 TEST("cut at every byte") {
   const Bytes bytes = ContextBuilder().build();
   for (std::size_t length = 1; length < bytes.size(); ++length)
-    CHECK_ERROR(EBADMSG, "test is cut: ends at byte " + std::to_string(length) + " without an end mark",
+    CHECK_ERROR(EBADMSG, "test is truncated: ends at byte " + std::to_string(length) + " without an end mark",
                 read(std::span(bytes).first(length)));
   CHECK_ERROR(EBADMSG, "test is empty", read({}));
 }
@@ -104,8 +104,8 @@ TEST("lengths that do not fit") {
     return bytes;
   };
   const ReadOptions unchecked{.check_crcs = false};
-  CHECK_ERROR(EBADMSG, "is cut", read(with([](auto& h) { h.length = ~0ULL; }), unchecked));
-  CHECK_ERROR(EBADMSG, "is cut", read(with([](auto& h) { h.length = ~0ULL - 40; }), unchecked));
+  CHECK_ERROR(EBADMSG, "is truncated", read(with([](auto& h) { h.length = ~0ULL; }), unchecked));
+  CHECK_ERROR(EBADMSG, "is truncated", read(with([](auto& h) { h.length = ~0ULL - 40; }), unchecked));
   CHECK_ERROR(EBADMSG, "longer than the section", read(with([](auto& h) { h.fixed_len = ~0U; }), unchecked));
   CHECK_ERROR(EBADMSG, "padding", read(with([](auto& h) { h.pad = ~0U; }), unchecked));
 }

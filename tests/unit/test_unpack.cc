@@ -361,7 +361,7 @@ TEST("through a pipe: what is damaged or cut is told") {
   Bytes file = packed.frames;
   file.resize(last + 20);
   CHECK_EQ(complaint_piped(file),
-           fmt::format("pipe is cut: its zstd stream ends at byte {} inside a frame", last + 20));
+           fmt::format("pipe is truncated: its zstd stream ends at byte {} inside a frame", last + 20));
   file = packed.frames;
   file[last] ^= std::byte{1};
   CHECK_EQ(complaint_piped(file),

@@ -39,7 +39,7 @@ std::string yama_hint() {
     case 1:
       return " (kernel.yama.ptrace_scope is 1: start the program by cr_run, or have CAP_SYS_PTRACE)";
     case 2:
-      return " (kernel.yama.ptrace_scope is 2: that takes CAP_SYS_PTRACE)";
+      return " (kernel.yama.ptrace_scope is 2: that requires CAP_SYS_PTRACE)";
     default:
       return " (kernel.yama.ptrace_scope is 3: nobody may, until the next boot)";
   }

@@ -41,7 +41,7 @@ struct PipeEnds {
 
 PipeEnds make_pipe_ends() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("--pid-ns: cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("--pid-ns: cannot create a pipe");
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
@@ -57,10 +57,10 @@ pid_t fork_here(const char* what) {
   const std::string hint = own_users ? user_namespace_switch() : std::string();
   if (error == ENOSPC)
     fail(EPERM,
-         "--pid-ns: cannot make {}: limit reached: user.max_user_namespaces, user.max_pid_namespaces or "
+         "--pid-ns: cannot create {}: limit reached: user.max_user_namespaces, user.max_pid_namespaces or "
          "user.max_mnt_namespaces (sysctl -a), or 32 nested ones{}",
          what, hint);
-  fail(error, "--pid-ns: cannot make {}: {}{}", what, std::strerror(error), hint);
+  fail(error, "--pid-ns: cannot create {}: {}{}", what, std::strerror(error), hint);
 }
 
 // AppArmor may let the namespace be made, and refuse what can be done in it.
@@ -144,7 +144,7 @@ void await_first(const UniqueFd& ready) {
 // A group of its own, which has a number inside, and is told from others there.
 void lead_group(bool in_front) {
   const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (::setpgid(0, 0) != 0) fail_errno("--pid-ns: cannot make a process group");
+  if (::setpgid(0, 0) != 0) fail_errno("--pid-ns: cannot create a process group");
   if (in_front && terminal) ::tcsetpgrp(terminal.get(), ::getpgrp());
 }
 

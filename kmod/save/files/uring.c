@@ -121,7 +121,7 @@ static const char *uring_obstacle(struct cryo_capture *c, struct cryo_object *o,
 	lockdep_assert_held(&ctx->uring_lock);
 	if (!cryo_uring_users_are(ctx, is_in_context, c) ||
 	    (issuer && !cryo_find_parked(c->req, issuer)))
-		return "a ring that a process uses that is left out";
+		return "a ring that a process outside the checkpoint uses";
 	if (ctx->flags & ~(CRYO_URING_FLAGS | IORING_SETUP_ATTACH_WQ))
 		return "a ring set up with other flags";
 	if (cryo_uring_compat(ctx))

@@ -596,7 +596,7 @@ void FileChecker::check_fanotify(const Fanotify& group) {
 
 void FileChecker::check_timerfd(const cryo_timerfd& timer) {
   if (is_alarm_clock(timer.clockid) && !capable(own_, CAP_WAKE_ALARM))
-    problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
+    problem(EPERM, "a timer that wakes the machine requires CAP_WAKE_ALARM");
 }
 
 void FileChecker::check_uring(const cryo_uring& ring, const FileUse& use) {

@@ -52,7 +52,7 @@ void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
                      ns.user->owner_uid, own.head.euid);
   if (needs_mappers(ns, own) && !has_mappers())
     findings.problem(EPERM,
-                     "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID "
+                     "a user namespace has ids other than those of cr_restart: that requires CAP_SETUID "
                      "and CAP_SETGID, or newuidmap and newgidmap");
   if (const std::string text = user_namespace_error(ns); !text.empty())
     findings.problem(EPERM, "a user namespace of user {} cannot be made: {}{}", ns.user->owner_uid, text, user_namespace_switch());
@@ -61,7 +61,7 @@ void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
 void check_one(const Namespace& ns, const Creds& own, Findings& findings) {
   if (ns.user) return check_users(ns, own, findings);
   if (ns.head.owner == 0 && !capable(own, CAP_SYS_ADMIN))
-    findings.problem(EPERM, "a {} namespace that no user namespace of the job owns takes CAP_SYS_ADMIN",
+    findings.problem(EPERM, "a {} namespace that no user namespace of the job owns requires CAP_SYS_ADMIN",
                      namespace_name(ns.head.type));
   if (ns.cgroup.empty()) return;
   if (const std::string why = cgroup_obstacle(ns.cgroup); !why.empty())
@@ -142,7 +142,7 @@ bool can_be_forked(const Context& context, const cryo_namespaces& parent, const 
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
                       Findings& findings) {
   if (options.time_namespace && !capable(own, CAP_SYS_ADMIN))
-    findings.problem(EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
+    findings.problem(EPERM, "a time namespace (--time-ns) requires CAP_SYS_ADMIN");
   if (!options.time_namespace) check_clock(context, own, findings);
   for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
   for (const auto& [id, ns] : context.namespaces)

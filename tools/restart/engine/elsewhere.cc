@@ -30,7 +30,7 @@ struct AnswerPipe {
 
 AnswerPipe make_pipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
   return {UniqueFd(ends[1]), UniqueFd(ends[0])};
 }
 

@@ -29,8 +29,8 @@ pid_t move_cursor(int device_fd, pid_t pid) {
   cursor.size = sizeof(cursor);
   cursor.pid = pid;
   if (::ioctl(device_fd, CRYO_IOC_PID_CURSOR, &cursor) != 0)
-    fail_errno("cannot choose pid {}: that takes CAP_CHECKPOINT_RESTORE or the module's parameter pid_choice",
-               pid);
+    fail_errno(
+        "cannot choose pid {}: that requires CAP_CHECKPOINT_RESTORE or the module parameter pid_choice", pid);
   return cursor.previous;
 }
 

@@ -341,7 +341,7 @@ void Restart::Attempt::wait_for_threads() {
     }
     if (arrived == totals_.threads) return progress::clear();
     progress::step("restoring memory", 0);
-    if (is_pending_termination()) fail(EINTR, "given up because of a signal");
+    if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     const timespec timeout{0, kPollNs};
     ::syscall(SYS_futex, &report_->arrived, FUTEX_WAIT, arrived, &timeout);
   }

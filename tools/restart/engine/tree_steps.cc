@@ -253,7 +253,7 @@ void TreeRunner::begin_life(std::size_t node) {
   // A helper ends before its children do anything that takes long.
   if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
   if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
-    fail(ECANCELED, "cr_restart is gone");
+    fail(ECANCELED, "cr_restart has exited");
 }
 
 // Of its pid namespace in its mount namespace: nobody is there before it.

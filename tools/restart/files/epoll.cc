@@ -155,7 +155,7 @@ void InterestFiller::fill() {
 
 UniqueFd make_epoll(const File&) {
   UniqueFd fd(as_maker([] { return ::epoll_create1(EPOLL_CLOEXEC); }));
-  if (!fd) fail_errno("cannot make an epoll instance");
+  if (!fd) fail_errno("cannot create an epoll instance");
   return fd;
 }
 

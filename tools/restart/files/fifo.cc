@@ -122,7 +122,7 @@ UniqueFd Fifos::make(const File& file, const Inode& inode, const std::string& pa
     const int error = errno;
     // It may be there, also in a directory where nothing can be made.
     if (error == EEXIST || names::access(name, F_OK) == 0) return open_left_behind(inode, name);
-    fail(error, "cannot make the FIFO {}: {}", name, way_error(error));
+    fail(error, "cannot create the FIFO {}: {}", name, way_error(error));
   }
   input_.created.add(name);
   UniqueFd fd = open_base(name, false);

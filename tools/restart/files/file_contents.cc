@@ -91,7 +91,7 @@ UniqueFd make_memfd(const Context& context, const Inode& inode, const File& file
   const unsigned flags = MFD_CLOEXEC | (inode.head.seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING);
   const NamesOf maker = NamesOf::maker_of(context, inode.id);
   UniqueFd fd(as_maker([&] { return ::memfd_create(name.c_str(), flags); }));
-  if (!fd) fail_errno("cannot make the memfd {}", name);
+  if (!fd) fail_errno("cannot create the memfd {}", name);
   return fd;
 }
 

@@ -126,7 +126,7 @@ UniqueFd FileMaker::contents_of(const File& file, const Inode& inode) {
   const auto place = input_.shared->find(inode.id);
   if (place == input_.shared->end()) return make_contents(input_, inode, file);
   UniqueFd fd = open_proc(fmt::format("self/map_files/{:x}-{:x}", place->second.start, place->second.end), O_RDWR);
-  if (!fd) fail_errno("cannot open shared anonymous memory, which takes CAP_CHECKPOINT_RESTORE");
+  if (!fd) fail_errno("cannot open shared anonymous memory, which requires CAP_CHECKPOINT_RESTORE");
   return fd;
 }
 

@@ -64,7 +64,7 @@ void WatchFiller::skip_to(std::uint32_t wd) {
     fail(ERANGE, "inotify descriptor {}: watch descriptor {} is too large to be restored", fd_, wd);
   if (next_ >= wd) return;
   if (!unused_) unused_ = UniqueFd(::memfd_create("unused", MFD_CLOEXEC));
-  if (!unused_) fail_errno("cannot make a memfd");
+  if (!unused_) fail_errno("cannot create a memfd");
   const std::string path = fmt::format("/proc/self/fd/{}", unused_.get());
   for (; next_ < wd; ++next_) {
     const OwnNames own;
@@ -137,7 +137,7 @@ void WatchFiller::fill() {
 
 UniqueFd make_inotify(const File&) {
   UniqueFd fd(as_maker([] { return ::inotify_init1(IN_CLOEXEC); }));
-  if (!fd) fail_errno("cannot make an inotify instance");
+  if (!fd) fail_errno("cannot create an inotify instance");
   return fd;
 }
 

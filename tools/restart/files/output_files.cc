@@ -143,7 +143,7 @@ std::string aside_name(const std::string& path) {
   const std::size_t slash = path.rfind('/') + 1;
   struct stat now;
   for (unsigned number = 1; number <= kMostAside; ++number) {
-    if (is_pending_termination()) fail(EINTR, "given up because of a signal");
+    if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     const std::string suffix = fmt::format(".cut.{}", number);
     std::size_t end = path.size();
     if (end - slash + suffix.size() > NAME_MAX) end = slash + NAME_MAX - suffix.size();

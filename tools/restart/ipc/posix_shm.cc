@@ -105,7 +105,7 @@ std::string posix_shm_problem(const Inode& inode, const std::string& path) {
 UniqueFd make_named_memory(const FileRestoreInput& input, const Inode& inode, const std::string& path) {
   UniqueFd fd = make_name(input, path);
   if (!fd && errno == EEXIST) fd = take_left_behind(inode, path);
-  if (!fd) fail_errno("cannot make the shared memory {}", path);
+  if (!fd) fail_errno("cannot create the shared memory {}", path);
   return fd;
 }
 

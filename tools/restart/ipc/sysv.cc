@@ -171,7 +171,8 @@ void choose_id(const ObjectKind& kind, std::int32_t id) {
   const int error = errno;
   if (!choose_by_sysctl(kind, id))
     fail(error, "cannot choose the id {} of System V {}: {}{}", id, kind.what, std::strerror(error),
-         error == EPERM ? " (that takes CAP_CHECKPOINT_RESTORE or the module's parameter ipc_id_choice)" : "");
+         error == EPERM ? " (that requires CAP_CHECKPOINT_RESTORE or the module parameter ipc_id_choice)"
+                        : "");
 }
 
 class ObjectMaker {
@@ -256,7 +257,7 @@ void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, cons
     choose_id(kind, perm.id);
     const DeathDeferred deferred(input_.created);
     const int id = create();
-    if (id < 0) fail_errno("cannot make {}", describe(kind, perm));
+    if (id < 0) fail_errno("cannot create {}", describe(kind, perm));
     if (id == perm.id) {
       // Others end with their namespace.
       if (ns_ != 0) return;
@@ -461,7 +462,7 @@ void drain(const cryo_ipc_perm& perm) {
     if (errno == ENOMSG) return;
     fail_errno("cannot empty {}", describe(kMsg, perm));
   }
-  fail(EBUSY, "cannot empty {}: somebody goes on sending to it", describe(kMsg, perm));
+  fail(EBUSY, "cannot empty {}: another process keeps sending to it", describe(kMsg, perm));
 }
 
 void ObjectMaker::fill(const MsgQueue& queue, msqid_ds& status) {

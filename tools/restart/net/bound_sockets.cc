@@ -108,7 +108,7 @@ std::optional<bool> is_found_by_call(int place, int type) {
   const std::string path = fmt::format("/proc/self/fd/{}", place);
   std::memcpy(way.sun_path, path.c_str(), path.size() + 1);
   const UniqueFd probe(::socket(AF_UNIX, ((type & 0xf) == SOCK_DGRAM ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) fail_errno("cannot make a socket");
+  if (!probe) fail_errno("cannot create a socket");
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
   if (names::connect(probe.get(), reinterpret_cast<const sockaddr*>(&way), size) == 0) return true;  // of that type by now
   if (errno == ECONNREFUSED) return false;

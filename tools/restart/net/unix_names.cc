@@ -253,7 +253,7 @@ std::string UnixNames::make_directory(const std::string& directory) {
   }
   const int error = errno;
   ::umask(before);
-  if (!made) fail(error, "cannot make a directory for a socket: {}", std::strerror(error));
+  if (!made) fail(error, "cannot create a directory for a socket: {}", std::strerror(error));
   missing_.note(path);
   return path;
 }
@@ -278,7 +278,7 @@ UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& 
     here = parts[i] == ".." ? place_directory(here) : here + "/" + parts[i];
     made = missing_.make_above(here + "/x");
   }
-  if (!made) fail_errno("cannot make a directory for the socket {}", name.place);
+  if (!made) fail_errno("cannot create a directory for the socket {}", name.place);
   path = here + "/" + parts.back();
   const WorkingDirectory there(start);
   return bind_at(fd, name, path);
@@ -308,7 +308,7 @@ UniqueFd UnixNames::bind_in_root(int fd, const UnixName& name, const std::string
   UnixName inside = name;
   inside.root = make_directory(directory);
   path = inside.root + without_way_out(name.address.path);
-  if (!missing_.make_above(path)) fail_errno("cannot make a directory for the socket {}", name.place);
+  if (!missing_.make_above(path)) fail_errno("cannot create a directory for the socket {}", name.place);
   return bind_at(fd, inside, path);
 }
 

@@ -118,7 +118,7 @@ constexpr const char* kStage = "/proc";
 // So that what the caller mounts is seen by nobody.
 void leave_mounts() {
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_PRIVATE | MS_REC, nullptr) != 0)
-    fail_errno("cannot make a mount namespace to make a file system in");
+    fail_errno("cannot create a mount namespace to create a file system in");
 }
 
 UniqueFd copy_of(int directory, const std::string& path, const std::string& root) {

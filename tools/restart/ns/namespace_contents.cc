@@ -237,7 +237,7 @@ void unshare_users(const Namespace& ns, const std::function<void()>& become_owne
   if (ns.head.owner == 0 && ns.user->owner_uid != ::geteuid() && ::seteuid(ns.user->owner_uid) != 0)
     fail_errno("cannot become user {}, who made its user namespace", ns.user->owner_uid);
   if (ns.head.owner != 0) become_owner();
-  if (::unshare(CLONE_NEWUSER) != 0) fail_errno("cannot make a user namespace");
+  if (::unshare(CLONE_NEWUSER) != 0) fail_errno("cannot create a user namespace");
   errno = writer.run();
   if (errno != 0) fail_errno("cannot map the ids of its user namespace");
 }
