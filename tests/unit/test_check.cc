@@ -730,7 +730,7 @@ TEST("obstacles: other files") {
        "allows ({})",
        1U << 31, limit);
   SAYS(findings, EEXIST,
-       "pid 3999999: descriptor 7 (/nonexistent/shm): cannot be made anew in /nonexistent/: No such file or "
+       "pid 3999999: descriptor 7 (/nonexistent/shm): cannot be recreated in /nonexistent/: No such file or "
        "directory");
   SAYS(findings, EEXIST,
        "pid 3999999: descriptor {} ({}/shm): another object than at the checkpoint has its name", 1 << 30,

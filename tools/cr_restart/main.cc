@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// cr_restart - bring a process back to life from a context file
+// cr_restart - restart a process from a context file
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>

@@ -201,7 +201,8 @@ std::set<pid_t> Restart::Attempt::ids_of_job() const {
 bool Restart::Attempt::hand_over(std::uint32_t number) {
   const Source& source = restart_.chain_.numbered(number);
   const auto is_read = [&](const char* why) {
-    restart_.kernel_log_.append(fmt::format("{}: is read, not mapped: {}\n", source.name(), why));
+    restart_.kernel_log_.append(
+        fmt::format("{}: cannot be mapped, is read in full: {}\n", source.name(), why));
     return false;
   };
   if (source.spooled()) return false;

@@ -63,7 +63,7 @@ std::string make_unnamed_fifo(const File& file, const std::string& path, Missing
       if (names::mkfifo(name, 0600) == 0) return name;
       if (errno != EEXIST) break;
     }
-  fail_errno("cannot make the removed FIFO {} anew", path);
+  fail_errno("cannot recreate the removed FIFO {}", path);
 }
 
 }  // namespace

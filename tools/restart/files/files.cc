@@ -443,7 +443,7 @@ UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
   if (number == numbers_.end()) return input_.descriptors.park(std::move(fd));
   if (fd.get() == number->second) return fd;
   if (::dup3(fd.get(), number->second, O_CLOEXEC) != number->second)
-    fail_errno("{}: cannot have descriptor {}", input_.context.file(file).path, number->second);
+    fail_errno("{}: cannot place it at descriptor {}", input_.context.file(file).path, number->second);
   return UniqueFd(number->second);
 }
 
