@@ -138,7 +138,7 @@ end_job
 others_over
 restart --check
 check "another file has the name of one that is written: refused" eval 'status_is 116 && told "d/log.*its name now refers to a different file .[im]"'
-check "... with the option that helps" said "changed-files=warn takes it"
+check "... with the option that helps" said "changed-files=warn accepts it"
 restart
 check "... without --check, too" eval 'status_is 116 && untouched'
 check "on request it is taken" runs --changed-files=warn
@@ -208,7 +208,7 @@ check "another working directory has the name: --check warns" \
 	eval 'status_is 0 && told "warning: pid $pid.*: its working directory $PWD/d is another one than at the checkpoint \((inode|made)"'
 restart --check --changed-files=refuse
 check "... where files have to be what they were: refused" \
-	eval 'status_is 116 && told "working directory $PWD/d is another one .*; --changed-files=warn accepts it, --relocate=OLD=NEW leads to another one"'
+	eval 'status_is 116 && told "working directory $PWD/d is another one .*; --changed-files=warn accepts it, --relocate=OLD=NEW selects another one"'
 restart --changed-files=refuse
 check "... before anything is done" eval 'status_is 116 && is_gone "$pid"'
 restart --check --changed-files=ignore

@@ -63,7 +63,7 @@ done
 rc=0
 cat three | cr_restart - >/dev/null 2>"$base/stderr" || rc=$?
 err=$(<"$base/stderr")
-check "from a pipe: it is said what is missing" said "comes from no directory in which that could be: see --ancestors"
+check "from a pipe: it is said what is missing" said "but was not read from a directory that could contain it: see --ancestors"
 check "... with ENOENT" status_is 2
 mkfifo fifo
 (cat three >fifo) &

@@ -129,7 +129,7 @@ for_user() { setpriv --reuid "$user" --regid "$user" "$@"; }
 rc=0
 err=$(for_user --groups 4,27 cr_restart --check ctx 2>&1) || rc=$?
 check "other groups: both lists are named, and the option" \
-	eval 'status_is 1 && said "its supplementary groups (" && said ") are not those of cr_restart (4, 27); --groups=own goes on"'
+	eval 'status_is 1 && said "its supplementary groups (" && said ") are not those of cr_restart (4, 27); --groups=own continues"'
 touch go
 rc=0
 err=$(for_user --groups 4,27 cr_restart --groups=own ctx 2>&1 </dev/null) || rc=$?

@@ -164,7 +164,7 @@ check "a shorter file is an obstacle, and the line says what helps" \
 	eval 'status_is 116 && said "shorter than at the checkpoint: it has 3 bytes, and had 7; --changed-files=warn accepts it"'
 touch log.cut.1 log.cut.2
 dry
-check "... and where the rest may be" said "an earlier restart has moved what came later to $base/work/log.cut.2; --changed-files=warn accepts it"
+check "... and where the rest may be" said "an earlier restart has moved the data added later to $base/work/log.cut.2; --changed-files=warn accepts it"
 rm log.cut.?
 check "... which it does" runs --changed-files=warn
 check "... and says" said "work/log): the file is shorter than at the checkpoint: it has 3 bytes, and had 7"

@@ -150,7 +150,7 @@ check "no mount namespaces: it is said which limits there are" \
 rc=0
 err=$(unshare -m sh -c 'mount --bind /proc /proc && mount -o remount,ro,bind /proc && exec "$@"' - "${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
 check "a user namespace that permits nothing: it is said" \
-	eval 'said "--pid-ns: the user namespace is there, but does not permit to write /proc/self/setgroups: Read-only file system"'
+	eval 'said "--pid-ns: the user namespace was created, but does not permit to write /proc/self/setgroups: Read-only file system"'
 # Debian's own.
 switch=/proc/sys/kernel/unprivileged_userns_clone
 if [ -w $switch ]; then

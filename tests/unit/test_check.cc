@@ -303,7 +303,7 @@ TEST("obstacles: working directory") {
   ::mkdir(builder.process().cwd->path.c_str(), 0);
   const AsNobody nobody;
   SAYS(check_process_of(builder), EACCES,
-       "pid 3999999: its working directory {} may not be entered: Permission denied (--relocate=OLD=NEW leads to another one)",
+       "pid 3999999: its working directory {} may not be entered: Permission denied (--relocate=OLD=NEW selects another one)",
        builder.process().cwd->path);
 }
 

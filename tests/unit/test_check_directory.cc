@@ -35,7 +35,8 @@ TEST("obstacles: the working directory is another one") {
   options.changed_files = ChangedFiles::kIgnore;
   CHECK(process_findings(builder, options).warnings.empty());
   options.changed_files = ChangedFiles::kRefuse;
-  SAYS(process_findings(builder, options), ESTALE, "{}; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one)", text);
+  SAYS(process_findings(builder, options), ESTALE,
+       "{}; --changed-files=warn accepts it, --relocate=OLD=NEW selects another one)", text);
 }
 
 Findings files_findings(const ContextBuilder& builder, const RestartOptions& options = {}) {

@@ -42,7 +42,7 @@ TEST("obstacles: a lease of a file that others have open") {
   builder.context.processes.front().locks.push_back({file.id, CRYO_LOCK_LEASE, F_RDLCK, 0, 0, 0});
   Findings findings;
   check_locks(builder.context, {}, findings);
-  SAYS(findings, EAGAIN, "pid 3999999: cannot take its lease of {} again: somebody else has it open", path);
+  SAYS(findings, EAGAIN, "pid 3999999: cannot take its lease of {} again: another process has it open", path);
   writer.reset();
   findings = {};
   check_locks(builder.context, {}, findings);

@@ -32,15 +32,17 @@ TEST("obstacles: ids from outside of a user namespace") {
   };
   CHECK_EQ(problems().problems.size(), 0U);
   own.groups = {1000};
-  SAYS(problems(), EPERM, "pid 3999999: its supplementary groups (24, 1000) are not those of cr_restart (1000); --groups=own goes on with "
-       "the latter");
+  SAYS(problems(), EPERM,
+       "pid 3999999: its supplementary groups (24, 1000) are not those of cr_restart (1000); --groups=own "
+       "continues with the latter");
   // It sets them itself.
   builder.context.namespaces.at(8).user->flags = CRYO_USER_SETGROUPS;
   builder.process().creds->groups = {0};
   CHECK_EQ(problems().problems.size(), 0U);
   builder.process().creds->groups = {0, 65534};
-  SAYS(problems(), EPERM, "pid 3999999: its supplementary groups (24, 1000) are not those of cr_restart (1000); --groups=own goes on with "
-       "the latter");
+  SAYS(problems(), EPERM,
+       "pid 3999999: its supplementary groups (24, 1000) are not those of cr_restart (1000); --groups=own "
+       "continues with the latter");
   own.head.cap_effective = 1ULL << CAP_SETGID;
   CHECK_EQ(problems().problems.size(), 0U);
   for (std::uint32_t cryo_creds::*id : {&cryo_creds::uid, &cryo_creds::euid, &cryo_creds::suid,

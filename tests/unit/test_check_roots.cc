@@ -170,7 +170,7 @@ TEST("obstacles: mount points") {
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
   ::rmdir(point.c_str());
   SAYS(mount_points_of(builder), ENOENT,
-       "mount {}: its mount point {} cannot be found: No such file or directory (make it again)", point,
+       "mount {}: its mount point {} cannot be found: No such file or directory (recreate it)", point,
        point);
   CHECK_EQ(::close(::open(point.c_str(), O_CREAT | O_WRONLY, 0600)), 0);
   SAYS(mount_points_of(builder), ENOTDIR, "mount {}: its mount point {} is not a directory any more", point,

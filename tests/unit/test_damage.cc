@@ -324,7 +324,7 @@ TEST("copies of pages") {
   refused_copy("is not one of pages before it", 16 * kPage, 2, 0);
   refused_copy("is no range of pages", 16 * kPage + 1, 1, 0);
   refused_copy("is no range of pages", 16 * kPage, 0, 0);
-  refused_copy("comes twice", 17 * kPage, 1, 0);
+  refused_copy("appears twice", 17 * kPage, 1, 0);
   refused_copy("are outside of memory 1", 18 * kPage, 1, 0);
 }
 
@@ -339,7 +339,7 @@ TEST("tags of memory") {
                         std::vector<cryo_page_run> runs) {
     refused(text, [&](ContextBuilder& b) { b.add_tags(kind, object, runs); });
   };
-  added("tags: page 0x10000 of memory 1 comes twice", CRYO_PAGES_MM, 1, {{16 * kPage, 2}});
+  added("tags: page 0x10000 of memory 1 appears twice", CRYO_PAGES_MM, 1, {{16 * kPage, 2}});
   added("tags: pages 0x12000-0x13000 are outside of memory 1", CRYO_PAGES_MM, 1, {{18 * kPage, 1}});
   added("tags: pages 0x2000-0x3000 are outside of inode 3", CRYO_PAGES_INODE, 3, {{2 * kPage, 1}});
   added("is no range of pages", CRYO_PAGES_MM, 1, {{17 * kPage + 16, 1}});
@@ -401,8 +401,8 @@ TEST("memory that is left out") {
   change("0x12000-0x12000 is no range of pages", {0x12000, 0x12000, 0});
   change("ranges at 0x10000 are not in order", {0x10000, 0x11000, 0});
   change("cannot have 2 pages", {0x11000, 0x12000, 2});
-  change("0x11000-0x13000 is left out, and is no private anonymous memory", {0x11000, 0x13000, 0});
-  change("0x20000-0x21000 is left out, and is no private anonymous memory", {0x20000, 0x21000, 0});
+  change("0x11000-0x13000 is excluded, but is not private anonymous memory", {0x11000, 0x13000, 0});
+  change("0x20000-0x21000 is excluded, but is not private anonymous memory", {0x20000, 0x21000, 0});
 }
 
 TEST("guard pages") {

@@ -49,7 +49,8 @@ std::string ancestor_path(const Ancestor& ancestor, const AncestorPlace& place) 
   if (!place.directory.empty()) return place.directory + "/" + last_part(ancestor.name);
   if (ancestor.name.starts_with('/')) return ancestor.name;
   if (place.context.empty())
-    fail(ENOENT, "the context needs {}, and comes from no directory in which that could be: see --ancestors",
+    fail(ENOENT,
+         "the context needs {}, but was not read from a directory that could contain it: see --ancestors",
          ancestor.name);
   return directory_of_file(place.context) + ancestor.name;
 }

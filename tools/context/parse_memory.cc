@@ -119,7 +119,7 @@ void parse_vma(Staging& staging, const Payload& payload) {
   check_vma(staging, payload, vma);
   Mm& mm = staging.mms.mention(id_of(payload), payload.section());
   if (!mm.vmas.empty() && vma.start < mm.vmas.back().end)
-    payload.damaged("{:#x}-{:#x} overlaps {:#x}-{:#x}, or comes after it", vma.start, vma.end,
+    payload.damaged("{:#x}-{:#x} overlaps {:#x}-{:#x}, or is out of order", vma.start, vma.end,
                     mm.vmas.back().start, mm.vmas.back().end);
   mm.vmas.push_back(vma);
 }

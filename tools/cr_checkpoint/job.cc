@@ -45,7 +45,7 @@ constexpr int kEndingSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 std::string how_compared(const cryo_ckpt_status& status) {
   if (status.pages_unchanged == 0) return "found by their contents";
-  return fmt::format("{} of them known to be unchanged by the kernel's account", status.pages_unchanged);
+  return fmt::format("{} of them known to be unchanged, by the kernel's tracking", status.pages_unchanged);
 }
 
 class Job {
@@ -416,7 +416,7 @@ void Job::show_summary() const {
   const cryo_ckpt_status status = request_->status();
   constexpr double kMillisecond = 1e6;
   message("cr_checkpoint",
-          "process {} is in {}: {} ({} pages{}; {} zero pages left out) of {} thread{}{}, paused for "
+          "process {} is in {}: {} ({} pages{}; {} zero pages omitted) of {} thread{}{}, paused for "
           "{:.1f} ms, {:.1f} ms of them to stop{}",
           options_.target, file_->name(), bytes_text(increment_ ? increment_->written() : status.bytes_written), status.pages_saved,
           increment_ ? " compared" : "",

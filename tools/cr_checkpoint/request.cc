@@ -41,7 +41,7 @@ std::string yama_hint() {
     case 2:
       return " (kernel.yama.ptrace_scope is 2: that requires CAP_SYS_PTRACE)";
     default:
-      return " (kernel.yama.ptrace_scope is 3: nobody may, until the next boot)";
+      return " (kernel.yama.ptrace_scope is 3: tracing is disabled until the next boot)";
   }
 }
 

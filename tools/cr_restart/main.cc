@@ -235,8 +235,9 @@ void verify_all(const Context& context, const Chain& chain) {
 // Nothing of the context is held any more when this returns: neither its memory nor its file.
 std::optional<Job> Tool::launch() {
   if (is_privileged_caller() && arguments_.restart.other_owner != Tolerance::kWarn)
-    Source::refuse_untrusted_copies("restart it as its owner (runuser -u USER -- cr_restart FILE), or, if nobody can have forged it, "
-                                    "with --other-owner=warn");
+    Source::refuse_untrusted_copies(
+        "restart it as its owner (runuser -u USER -- cr_restart FILE), or, if it cannot have been forged, "
+        "with --other-owner=warn");
   const Source source = open_source();
   // Before anything is done that takes long, waits, or looks at what the context names.
   const Creds own = own_credentials();

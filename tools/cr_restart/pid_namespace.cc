@@ -66,7 +66,8 @@ pid_t fork_here(const char* what) {
 // AppArmor may let the namespace be made, and refuse what can be done in it.
 [[noreturn]] void fail_inside(const char* what) {
   const int error = errno;
-  fail(error, "--pid-ns: the user namespace is there, but does not permit to {}: {}{}", what, std::strerror(error), user_namespace_switch());
+  fail(error, "--pid-ns: the user namespace was created, but does not permit to {}: {}{}", what,
+       std::strerror(error), user_namespace_switch());
 }
 
 void write_file(const char* path, const std::string& text) {

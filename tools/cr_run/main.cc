@@ -125,7 +125,7 @@ std::string plugin_list(const std::vector<std::string>& names) {
 void set_preload(bool omit, bool plugins) {
   const std::optional<std::string> library = find_library(omit ? kOmitLibrary : kRunLibrary);
   if (!library && plugins) fail(ENOENT, "{} is not found, which loads plug-ins", kRunLibrary);
-  if (!library && omit) fail(ENOENT, "{} is not found, without which no process is left out", kOmitLibrary);
+  if (!library && omit) fail(ENOENT, "cannot find {}, which --omit requires", kOmitLibrary);
   if (!library) return;  // the process can be checkpointed without it
   const char* before = std::getenv("LD_PRELOAD");
   const std::string value = preload_value(*library, before == nullptr ? "" : before);

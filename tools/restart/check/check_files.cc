@@ -289,7 +289,9 @@ std::string cut_text(const std::string& path) {
   struct stat now;
   int last = 0;
   while (last < kMost && names::lstat(fmt::format("{}.cut.{}", path, last + 1), now) == 0) ++last;
-  return last == 0 ? "" : fmt::format("; an earlier restart has moved what came later to {}.cut.{}", path, last);
+  return last == 0
+             ? ""
+             : fmt::format("; an earlier restart has moved the data added later to {}.cut.{}", path, last);
 }
 
 // Cut by others, or by a restart of another job of theirs that had been asked to.
@@ -459,9 +461,10 @@ void FileChecker::check_standard(const File& file, const FileUse& use) {
   if (pipe && is_inherited(file.head.stdio_fd)) return;
   if (pipe)
     findings_.warning(
-        "pid {}: descriptor {}, a pipe to a process that was left out, becomes standard {} of cr_restart (it had no "
-        "descriptor {} of its own)",
-        pid_, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output", file.head.stdio_fd);
+        "pid {}: descriptor {}, a pipe to a process outside the checkpoint, becomes standard {} of "
+        "cr_restart (it had no descriptor {} of its own)",
+        pid_, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output",
+        file.head.stdio_fd);
   std::set<std::uint32_t> numbers;
   for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
   for (const std::uint32_t number : numbers) {

@@ -114,7 +114,7 @@ void MountPointChecker::check_one(std::size_t mount) {
   struct stat now;
   if (names::lstat(*point, now) != 0) {
     const int error = errno;
-    findings_.problem(error, "mount {}: its mount point {} cannot be found: {} (make it again)", wanted.point,
+    findings_.problem(error, "mount {}: its mount point {} cannot be found: {} (recreate it)", wanted.point,
                       *point, std::strerror(error));
   } else if (const std::string link = link_on_the_way(*point); !link.empty()) {
     findings_.problem(ESTALE,

@@ -124,7 +124,8 @@ void check_same_directory(const CheckInput& input, const Path& cwd, const std::s
   const std::string text = fmt::format("pid {}: its working directory {} is another one than at the checkpoint ({}",
                                        input.process.head.pid, path, difference_of(cwd.head, place.get()));
   if (way == ChangedFiles::kRefuse)
-    findings.problem(ESTALE, "{}; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one)", text);
+    findings.problem(ESTALE, "{}; --changed-files=warn accepts it, --relocate=OLD=NEW selects another one)",
+                     text);
   else
     findings.warning("{})", text);
 }
@@ -149,8 +150,10 @@ void check_directory(const CheckInput& input, const Path& cwd, Findings& finding
     findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
                      path);
   else
-    findings.problem(error, "pid {}: its working directory {} may not be entered: {} (--relocate=OLD=NEW leads to another one)",
-                     input.process.head.pid, path, way_error(error));
+    findings.problem(
+        error,
+        "pid {}: its working directory {} may not be entered: {} (--relocate=OLD=NEW selects another one)",
+        input.process.head.pid, path, way_error(error));
 }
 
 void check_cwd(const CheckInput& input, Findings& findings) {

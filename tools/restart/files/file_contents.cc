@@ -143,7 +143,7 @@ class MappedPage {
 
 bool is_in_memory(int fd, const std::string& path) {
   struct statfs now;
-  if (::fstatfs(fd, &now) != 0) fail_errno("cannot tell the file system of {}", path);
+  if (::fstatfs(fd, &now) != 0) fail_errno("cannot determine the file system of {}", path);
   return now.f_type == TMPFS_MAGIC;
 }
 

@@ -207,7 +207,7 @@ UniqueFd FileMaker::standard(const File& file, const FileUse& use) {
   if (source.number >= 0)
     return input_.descriptors.park(copy_standard(input_.stdio[source.number].get(), source.mode));
   if (file.head.kind == CRYO_FILE_STDIO)
-    fail(EBADF, "{} is taken over from cr_restart, whose descriptor {} does not do", file.path,
+    fail(EBADF, "{} is inherited from cr_restart, whose descriptor {} is not suitable", file.path,
          standard_number(file));
   UniqueFd fd(::open("/dev/tty", open_flags(file, use) | O_CLOEXEC));
   if (!fd) fail_errno("cannot open the terminal /dev/tty");

@@ -191,7 +191,7 @@ void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const st
       const ssize_t copied =
           ::sendfile(to.get(), from.get(), &offset, static_cast<std::size_t>(std::min(left, kOneCopy)));
       if (copied < 0 && errno == EINTR) continue;
-      if (copied < 0) fail_errno("cannot copy what has come to {} since the checkpoint to {}", path, name);
+      if (copied < 0) fail_errno("cannot copy the data added to {} since the checkpoint to {}", path, name);
       if (copied == 0) break;
     }
   }

@@ -64,7 +64,7 @@ void Redirector::check_kind(const Redirection& redirection, const File& file) co
   };
   const auto use = uses_.find(file.id);
   if (use != uses_.end() && (use->second.mapped || use->second.executable))
-    refuse("of a file that is mapped, too: --relocate leads to another one");
+    refuse("of a file that is mapped, too: --relocate selects another one");
   switch (file.head.kind) {
     case CRYO_FILE_PATH:
     case CRYO_FILE_CONTENTS:

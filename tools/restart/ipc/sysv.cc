@@ -76,7 +76,7 @@ bool gone() {
 }
 
 Found unreadable() {
-  return {true, false, fmt::format("is there and cannot be inspected: {}", std::strerror(errno)), {}};
+  return {true, false, fmt::format("exists, but cannot be inspected: {}", std::strerror(errno)), {}};
 }
 
 // Any user may make one with a key and id that are free.  Who has made it may always change it: that is who made the one of the
@@ -95,7 +95,7 @@ Found find_shm(const cryo_shm& saved) {
   if (!found.same)
     found.obstacle = "its id is taken by another segment";
   else if (now.shm_nattch != 0)
-    found.obstacle = fmt::format("is still there, and attached {} times", now.shm_nattch);
+    found.obstacle = fmt::format("still exists, and is attached {} times", now.shm_nattch);
   return found;
 }
 
@@ -110,9 +110,9 @@ Found find_sem(const Context& context, const SemSet& saved) {
   for (int i = 0; found.same && i < static_cast<int>(saved.values.size()); ++i) {
     const int pid = ::semctl(id, i, GETPID);
     if (used_elsewhere(context, pid))
-      found.obstacle = fmt::format("is still there, and process {} was the last to use it", pid);
+      found.obstacle = fmt::format("still exists, and process {} was the last to use it", pid);
     if (::semctl(id, i, GETNCNT) > 0 || ::semctl(id, i, GETZCNT) > 0)
-      found.obstacle = "is still there, and somebody waits for it";
+      found.obstacle = "still exists, and a process waits for it";
   }
   return found;
 }
@@ -126,7 +126,7 @@ Found find_msg(const Context& context, const MsgQueue& saved) {
   if (!found.same) found.obstacle = "its id is taken by another queue";
   for (const pid_t pid : {now.msg_lspid, now.msg_lrpid})
     if (found.same && used_elsewhere(context, pid))
-      found.obstacle = fmt::format("is still there, and process {} was the last to use it", pid);
+      found.obstacle = fmt::format("still exists, and process {} was the last to use it", pid);
   return found;
 }
 
@@ -290,7 +290,7 @@ void check_attached(const cryo_shm& saved, const std::function<bool(const ipc_pe
   const bool going = (now.shm_perm.mode & SHM_DEST) != 0;
   const bool named = going ? (saved.flags & CRYO_SHM_DESTROYED) != 0 : now.shm_perm.__key == saved.perm.key;
   if (!named || now.shm_segsz != saved.size || !is_right(now.shm_perm))
-    fail(EEXIST, "{}: another segment has got its id meanwhile", describe(kShm, saved.perm));
+    fail(EEXIST, "{}: another segment has taken its id", describe(kShm, saved.perm));
 }
 
 // As setting the values of a set takes as many as there are in it by then.
@@ -370,7 +370,7 @@ void ObjectMaker::fill(const Inode& inode, const Found& found) {
     if (found.exists) return now.uid == found.perm.uid && now.cuid == found.perm.cuid;
     return saved.perm.ns != 0 || now.cuid == ::geteuid();
   });
-  if (!segment.is_whole()) fail(EEXIST, "{}: another segment has got its id meanwhile", describe(kShm, saved.perm));
+  if (!segment.is_whole()) fail(EEXIST, "{}: another segment has taken its id", describe(kShm, saved.perm));
   std::byte* const memory = segment.memory();
   const std::uint64_t whole = segment.size();
   if (found.exists) std::memset(memory, 0, whole);

@@ -122,7 +122,8 @@ bool is_bound(int place, int type, const std::string& name) {
   if (const std::optional<bool> found = is_found_by_call(place, type)) return *found;
   struct stat now;
   struct statfs system;
-  if (::fstat(place, &now) != 0 || ::fstatfs(place, &system) != 0) fail_errno("cannot look at the socket {}", name);
+  if (::fstat(place, &now) != 0 || ::fstatfs(place, &system) != 0)
+    fail_errno("cannot inspect the socket {}", name);
   const bool layered = static_cast<std::uint32_t>(system.f_type) == OVERLAYFS_SUPER_MAGIC;
   const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   std::optional<bool> found;

@@ -221,7 +221,7 @@ void fill_net(const cryo_ns_net& net) {
   ifreq request{};
   std::strncpy(request.ifr_name, "lo", sizeof(request.ifr_name) - 1);
   if (!socket || ::ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0)
-    fail_errno("cannot look at the loopback device");
+    fail_errno("cannot inspect the loopback device");
   request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
   if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) fail_errno("cannot bring up the loopback device");
 }

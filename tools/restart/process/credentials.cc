@@ -215,8 +215,9 @@ std::string groups_problem(const std::vector<std::uint32_t>& saved, const std::v
     return fmt::format("{}{}", fmt::join(groups.begin(), end, ", "), groups.size() > kShown ? ", ..." : "");
   };
   return fmt::format(
-      "its supplementary groups ({}) are not those of cr_restart ({}); --groups=own goes on with the latter", list(saved),
-      list(own));
+      "its supplementary groups ({}) are not those of cr_restart ({}); --groups=own continues with the "
+      "latter",
+      list(saved), list(own));
 }
 
 std::vector<std::string> credential_problems(const CredentialChange& change) {
