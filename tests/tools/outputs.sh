@@ -333,7 +333,7 @@ for who in 0 "$(id -u "$user")"; do
 		check "user $who, $way: nothing of the log is lost" whole_log
 		[ "$way" = error ] || err=$(cat err)
 		[ "$way" = error ] || check "... and it is said whose it is, too" \
-			eval 'said "they stay, as pid " && said "(bash), which is not in the context, has it open for writing, too"'
+			eval 'said "and are kept, as pid " && said "(bash), which is not in the context, has it open for writing"'
 	done
 	batch "$who" file --kill
 	check "user $who, ended by the checkpoint: nothing of the log is lost" whole_log
@@ -371,7 +371,7 @@ echo "of others" >>log
 exec 8<>log
 rc=0; err=$(as_user cr_restart --check ctx 2>&1 8>&-) || rc=$?
 check "open in a process of another user: it is found, too" \
-	eval 'status_is 0 && said "they stay, as a process that cannot be seen has it open for writing, too"'
+	eval 'status_is 0 && said "and are kept, as a process that cannot be seen has it open for writing"'
 exec 8>&-
 rc=0; err=$(as_user cr_restart --check ctx 2>&1) || rc=$?
 check "... and when it is closed that is the end of it" eval 'status_is 0 && said "a successful restart moves them to $base/work/log.cut.1"'
