@@ -134,7 +134,7 @@ static int __init check_kernel_release(void)
 		pr_warn("loaded on Linux %s, which it has not been tested on\n", release);
 		return 0;
 	}
-	pr_err("Linux %s is newer than %u.%u, the newest that this version has been tested on: get a newer version of Cryo, or, if losing data is no matter, load it with untested_kernel=1\n",
+	pr_err("Linux %s is newer than %u.%u, the newest that this version has been tested on: use a newer version of Cryo, or, if data loss is acceptable, load it with untested_kernel=1\n",
 	       release, CRYO_NEWEST_KERNEL_MAJOR, CRYO_NEWEST_KERNEL_MINOR);
 	return -EOPNOTSUPP;
 }

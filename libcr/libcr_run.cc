@@ -33,7 +33,7 @@ void load(const char* name) {
   char path[PATH_MAX];
   const int length = ::snprintf(path, sizeof(path), "%s/%s.so", CRYO_PLUGINDIR, name);
   if (::strchr(name, '/') != nullptr || static_cast<std::size_t>(length) >= sizeof(path))
-    return complain(name, "that is no name of a plug-in");
+    return complain(name, "not a plug-in name");
   void* const handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return complain(name, ::dlerror());
   const auto init = reinterpret_cast<decltype(&cr_plugin_init)>(::dlsym(handle, "cr_plugin_init"));

@@ -17,15 +17,15 @@ LIBCR_PUBLIC void cri_sig_handler(int signal, siginfo_t* info, void* context) {
 LIBCR_PUBLIC const char* cr_strerror(int error) {
   switch (error) {
     case CR_ETEMPFAIL:
-      return "Checkpoint put off by a callback";
+      return "Checkpoint temporarily refused by a callback";
     case CR_EPERMFAIL:
-      return "Checkpoint refused for good by a callback";
+      return "Checkpoint permanently refused by a callback";
     case CR_ENOSUPPORT:
-      return "A process holds what cannot be saved";
+      return "A process has state that cannot be saved";
     case CR_EVERSION:
-      return "Library and kernel module do not fit together";
+      return "Library and kernel module versions do not match";
     case CR_EOMITTED:
-      return "The process left itself out of the checkpoint";
+      return "The process omitted itself from the checkpoint";
     case CR_EBADARCH:
       return "Context of another architecture";
     case CR_EPTRACED:

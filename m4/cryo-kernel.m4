@@ -62,7 +62,7 @@ AC_DEFUN([_CRYO_KERNEL_TESTED], [
   AS_IF([test "x$cryo_newer" = xno], [AC_MSG_RESULT([yes])],
     [test "x$enable_untested_kernel" = xyes], [AC_MSG_RESULT([no, but it is asked for])], [
       AC_MSG_RESULT([no])
-      AC_MSG_ERROR([Linux $KERNEL_RELEASE is newer than $cryo_newest, the newest that this version of Cryo has been tested on: get a newer version of Cryo, use --disable-module, or, if losing data is no matter, --enable-untested-kernel])
+      AC_MSG_ERROR([Linux $KERNEL_RELEASE is newer than $cryo_newest, the newest that this version of Cryo has been tested on: use a newer version of Cryo, --disable-module, or, if data loss is acceptable, --enable-untested-kernel])
     ])
 ])
 

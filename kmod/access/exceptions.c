@@ -71,25 +71,25 @@ static struct exception exceptions[CRYO_NR_EXCEPTIONS] = {
 };
 
 module_param_named(pid_choice, exceptions[CRYO_EXCEPTION_PID_CHOICE].on, bool, 0644);
-MODULE_PARM_DESC(pid_choice, "everybody may choose the next pid of his pid namespace (default: yes)");
+MODULE_PARM_DESC(pid_choice, "allow unprivileged users to choose the next pid of their pid namespace (default: yes)");
 module_param_named(ipc_id_choice, exceptions[CRYO_EXCEPTION_IPC_ID_CHOICE].on, bool, 0644);
 MODULE_PARM_DESC(ipc_id_choice,
-		 "everybody may choose the next System V id of his ipc namespace (default: yes)");
+		 "allow unprivileged users to choose the next System V id of their ipc namespace (default: yes)");
 module_param_named(exe_link, exceptions[CRYO_EXCEPTION_EXE_LINK].on, bool, 0644);
 MODULE_PARM_DESC(exe_link,
-		 "everybody may make /proc/PID/exe of a process that he restarts an executable that it has mapped (default: yes)");
+		 "allow unprivileged users to set /proc/PID/exe of a process that they restart to an executable that it has mapped (default: yes)");
 module_param_named(peer_pid, exceptions[CRYO_EXCEPTION_PEER_PID].on, bool, 0644);
 MODULE_PARM_DESC(peer_pid,
-		 "everybody may have Unix sockets between his own processes say which of those that he restarts is at the other end (default: yes)");
+		 "allow unprivileged users to set the peer pid of Unix sockets between processes that they restart (default: yes)");
 module_param_named(datagrams, exceptions[CRYO_EXCEPTION_DATAGRAMS].on, bool, 0644);
 MODULE_PARM_DESC(datagrams,
-		 "everybody may put datagrams, from any sender, into UDP sockets that nobody else has open (default: yes)");
+		 "allow unprivileged users to put datagrams, from any sender, into UDP sockets that only they have open (default: yes)");
 module_param_named(time_wait_ports, exceptions[CRYO_EXCEPTION_TIME_WAIT_PORTS].on, bool, 0644);
 MODULE_PARM_DESC(time_wait_ports,
-		 "everybody may bind to TCP ports that closed connections, of whomever, keep in TIME_WAIT (default: no)");
+		 "allow unprivileged users to bind to TCP ports held in TIME_WAIT by connections of any user (default: no)");
 module_param_named(consent, exceptions[CRYO_EXCEPTION_CONSENT].on, bool, 0644);
 MODULE_PARM_DESC(consent,
-		 "everybody may checkpoint those of his own processes that have consented where Yama restricts tracing (default: yes)");
+		 "allow unprivileged users to checkpoint those of their processes that have consented where Yama restricts tracing (default: yes)");
 
 bool cryo_exception_capable(enum cryo_exception what, struct user_namespace *ns)
 {

@@ -15,19 +15,19 @@
 
 static bool allow_snapshot = true;
 module_param_named(snapshot, allow_snapshot, bool, 0644);
-MODULE_PARM_DESC(snapshot, "processes go on before their memory is written (default: yes)");
+MODULE_PARM_DESC(snapshot, "resume processes before their memory is written (default: yes)");
 
 static bool allow_track = true;
 module_param_named(track, allow_track, bool, 0644);
-MODULE_PARM_DESC(track, "account of what processes write between checkpoints (default: yes)");
+MODULE_PARM_DESC(track, "track what processes write between checkpoints (default: yes)");
 
 static bool allow_map = true;
 module_param_named(map, allow_map, bool, 0644);
-MODULE_PARM_DESC(map, "memory comes from the context when it is used first (default: yes)");
+MODULE_PARM_DESC(map, "load memory from the context on first access (default: yes)");
 
 static bool allow_share;
 module_param_named(share, allow_share, bool, 0644);
-MODULE_PARM_DESC(share, "restarts from one context have its pages in common (default: no)");
+MODULE_PARM_DESC(share, "share pages between restarts from the same context (default: no)");
 
 /* The symbols that CRYO_FEATURE_SNAPSHOT stands for in ksym.c are what all but mapping needs, too. */
 u64 cryo_features(void)

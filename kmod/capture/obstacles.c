@@ -56,10 +56,10 @@ void cryo_refuse_too_big(struct cryo_capture *c, const struct cryo_proc *p, int 
 		return;
 	c->said_too_big = true;
 	if (c->stream.full)
-		cryo_refuse(c, p, "a job of which the kernel holds more than %u MiB beside its memory (data queued in pipes, sockets and message queues, names) is not supported",
+		cryo_refuse(c, p, "a job with more than %u MiB of kernel state (data queued in pipes, sockets and message queues, names) is not supported",
 			    CRYO_META_MAX / SZ_1M);
 	else
-		cryo_refuse(c, p, "one thing of which the kernel holds more than %lu MiB (data queued in a pipe, socket or message queue, a list) is not supported",
+		cryo_refuse(c, p, "an object with more than %lu MiB of kernel state (data queued in a pipe, socket or message queue, a list) is not supported",
 			    CRYO_BUF_MAX / SZ_1M);
 }
 

@@ -85,7 +85,7 @@ static int check_proc(struct cryo_capture *c, struct cryo_proc *p)
 static int say_moved(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (!c->said_gone)
-		cryo_log(&c->req->log, "pid %d (%s): was continued (SIGCONT) meanwhile: try again",
+		cryo_log(&c->req->log, "pid %d (%s): was continued (SIGCONT) during the checkpoint: try again",
 			 p->pid, p->comm);
 	c->said_gone = true;
 	return -EAGAIN;

@@ -471,7 +471,7 @@ static int check_anybody_left(struct cryo_request *req)
 	cryo_for_each_proc(proc, req)
 		if (!proc->omitted)
 			return 0;
-	cryo_log(&req->log, "pid %d (%s): left itself out of the checkpoint, and there is no other process",
+	cryo_log(&req->log, "pid %d (%s): omitted itself from the checkpoint, and no other process is in scope",
 		 req->pid, req->comm);
 	return -ESRCH;
 }

@@ -199,7 +199,7 @@ static const struct cryo_ksym {
 	{ "replace_mm_exe_file", &addr_replace_mm_exe_file, CRYO_FEATURE_EXE_LINK,
 	  "/proc/PID/exe of a restarted process; prctl(2) wants CAP_CHECKPOINT_RESTORE" },
 	{ "hrtimer_nanosleep_restart", &cryo_fn_nanosleep, CRYO_FEATURE_RESTART_BLOCK,
-	  "interrupted nanosleep(2) goes on with its remaining time" },
+	  "interrupted nanosleep(2) continues with its remaining time" },
 	{ "futex_wait_restart", &cryo_fn_futex, CRYO_FEATURE_RESTART_BLOCK,
 	  "same of futex(2) with a timeout" },
 	{ "do_restart_poll", &cryo_fn_poll, CRYO_FEATURE_RESTART_BLOCK,
@@ -213,7 +213,7 @@ static const struct cryo_ksym {
 	{ "do_tcp_getsockopt", &addr_tcp_getsockopt, CRYO_FEATURE_SOCKET_OPTIONS,
 	  "same of TCP" },
 	{ "__udp_enqueue_schedule_skb", &addr_udp_enqueue, CRYO_FEATURE_DATAGRAMS,
-	  "what waited in a UDP socket comes from its old sender; exported up to 6.12" },
+	  "queued UDP datagrams keep their sender; exported up to 6.12" },
 	{ "put_files_struct", &addr_put_files_struct, CRYO_FEATURE_SHARED_TABLES,
 	  "a process that shares another's descriptors gives up its own" },
 	{ "__anon_vma_prepare", &addr_anon_vma_prepare, NO_FEATURE,
@@ -225,15 +225,15 @@ static const struct cryo_ksym {
 	{ "split_huge_page_to_list_to_order", &addr_split_huge_page, NO_FEATURE,
 	  "in 6.12", ALWAYS, OR_NEXT },
 	{ "split_huge_page_to_list", &addr_split_huge_page, NO_FEATURE,
-	  "several restarts have pages in common that khugepaged has made into a huge one" },
+	  "several restarts share pages that khugepaged has collapsed" },
 	{ "khugepaged_enter_vma", &addr_khugepaged_enter, NO_FEATURE,
-	  "khugepaged is told of memory that is filled from a context; else its pages stay small" },
+	  "khugepaged is notified of memory that is loaded from a context; else its pages stay small" },
 	{ "reuseport_lock", &addr_reuseport_lock, NO_FEATURE,
-	  "a program that chooses among sockets is read while nobody replaces it" },
+	  "a reuseport program is not replaced while it is read" },
 	{ "ptrace_scope", &yama_level, NO_FEATURE,
 	  "Yama's level, for consents; needs CONFIG_KALLSYMS_ALL", ALWAYS, QUIETLY },
 	{ "epoll_wait", &timed_call_fns[CRYO_CALL_EPOLL_WAIT], CRYO_FEATURE_TIMED_WAITS,
-	  "goes on with what remains of its timeout; else it starts afresh", ALWAYS, SYSCALL },
+	  "continues with its remaining timeout; else it starts afresh", ALWAYS, SYSCALL },
 	{ "epoll_pwait", &timed_call_fns[CRYO_CALL_EPOLL_PWAIT], CRYO_FEATURE_TIMED_WAITS,
 	  "same", ALWAYS, SYSCALL },
 	{ "epoll_pwait2", &timed_call_fns[CRYO_CALL_EPOLL_PWAIT2], CRYO_FEATURE_TIMED_WAITS,
@@ -252,9 +252,9 @@ static const struct cryo_ksym {
 	{ "hook_ptrace_traceme", &addr_landlock_traceme, CRYO_FEATURE_LANDLOCK,
 	  "whether a process is restricted by Landlock, which is refused", IN_LANDLOCK },
 	{ CRYO_ARCH_TLB_SYMBOL, &addr_flush_tlb_range, CRYO_FEATURE_SNAPSHOT,
-	  "processes go on before their memory is written", IN_SNAPSHOT },
+	  "processes resume before their memory is written", IN_SNAPSHOT },
 	{ "lru_gen_add_mm", &addr_lru_gen_add, CRYO_FEATURE_MAP,
-	  "memory comes from the context when it is used first", IN_LRU_GEN },
+	  "memory is loaded from the context on first access", IN_LRU_GEN },
 	{ "lru_gen_del_mm", &addr_lru_gen_del, CRYO_FEATURE_MAP, "same", IN_LRU_GEN },
 };
 
@@ -323,10 +323,10 @@ static int resolve_ksym(const struct cryo_ksym *sym)
 	if (*where || sym->how & (OR_NEXT | QUIETLY))
 		return 0;
 	if (sym->feature == NEEDED) {
-		pr_err("this kernel has no %s that is known (%s)\n", name, sym->why);
+		pr_err("cannot find %s in this kernel (%s)\n", name, sym->why);
 		return -ENOENT;
 	}
-	pr_info("this kernel has no %s that is known (%s): off\n", name, sym->why);
+	pr_info("cannot find %s in this kernel (%s): off\n", name, sym->why);
 	features &= ~sym->feature;
 	cryo_missing_add("", name);
 	return 0;

@@ -246,7 +246,7 @@ static void switch_off(unsigned int i)
 	if (note->kind == CRYO_LAYOUT_NOTE_GROUP || verdicts[i].state == FITS ||
 	    (note->kind == CRYO_LAYOUT_NOTE_FUNCTION && !there))
 		return;
-	pr_warn("%s%s %s%s of this kernel is not as this module knows it: %s\n",
+	pr_warn("%s%s %s%s differs in this kernel from what the module assumes: %s\n",
 		is_of_structure(note) ? "struct " : "", note->name,
 		there ? layouts.notes[verdicts[i].bad].detail : "",
 		there ? "" : "(not found)", without_group(note->group));

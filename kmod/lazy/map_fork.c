@@ -43,7 +43,7 @@ void cryo_map_open_in_child(struct vm_area_struct *vma, struct cryo_map_vma *par
 	int err = give_all(vma, parent);
 
 	if (err) {
-		pr_warn_ratelimited("pid %d (%s): memory %lx-%lx cannot be given to a child: %pe\n",
+		pr_warn_ratelimited("pid %d (%s): cannot copy mapped memory %lx-%lx to a child: %pe\n",
 				    task_tgid_nr(current), current->comm, vma->vm_start,
 				    vma->vm_end, ERR_PTR(err));
 		cryo_map_lose(vma);

@@ -211,7 +211,7 @@ static void stop_again(struct cryo_snapshot *s, const char *why, u64 extra)
 	cryo_log(&req->log,
 		 "pid %d (%s): %s (%llu KiB of copies): %s until the context is written", req->pid,
 		 req->comm, why, extra << (PAGE_SHIFT - 10),
-		 err ? "it should be frozen, but cannot be" : "stopped again");
+		 err ? "cannot freeze it again, it runs" : "stopped again");
 }
 
 /* Who reads what is written may be stopped by that, and nobody would go on. */

@@ -259,10 +259,10 @@ static bool is_owned(struct cryo_object *o)
 static void warn_of_opened(struct cryo_capture *c, struct cryo_object *o, const char *name)
 {
 	if (S_ISDIR(file_inode(o->file)->i_mode))
-		cryo_warn_always(c, o->proc, "fd %d (%s): the process could not open that directory by its name: only root can restart it, or cr_restart --relocate=OLD=NEW",
+		cryo_warn_always(c, o->proc, "fd %d (%s): the process may not reopen this directory by its path: restart as root, or with cr_restart --relocate=OLD=NEW",
 				 o->fd, name);
 	else if (o->fd >= 0)
-		cryo_warn_always(c, o->proc, "fd %d (%s): the process could not open it by that name, as it has it open: only root can restart it, or cr_restart --redirect %d=FILE",
+		cryo_warn_always(c, o->proc, "fd %d (%s): the process may not reopen it by this path with its access mode: restart as root, or with cr_restart --redirect %d=FILE",
 				 o->fd, name, o->fd);
 }
 
@@ -270,10 +270,10 @@ static void warn_of_opened(struct cryo_capture *c, struct cryo_object *o, const 
 static void warn_of_opener(struct cryo_capture *c, struct cryo_object *o, const char *name)
 {
 	if (o->fd < 0)
-		cryo_warn_always(c, o->proc, "%s: the process could not open it for writing, as it has it mapped: only root can restart it",
+		cryo_warn_always(c, o->proc, "%s: the process may not reopen it for writing, but has it mapped writable: restart as root",
 				 name);
 	else
-		cryo_warn_always(c, o->proc, "fd %d (%s): the process could not open it for writing, as it has it open: only root, or who has that file open, can restart it, or cr_restart --redirect %d=FILE",
+		cryo_warn_always(c, o->proc, "fd %d (%s): the process may not reopen it for writing: restart as root, from a process that has this file open, or with cr_restart --redirect %d=FILE",
 				 o->fd, name, o->fd);
 }
 
@@ -363,6 +363,6 @@ const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	if (does_without_name(o))
 		return NULL;
 	if (cryo_has_other_name(path))
-		return "file whose name is gone, and whose other is unknown (stat(1) that first)";
+		return "file with a deleted name and an uncached hard link (stat(1) that first)";
 	return "file that no path leads to (under another mount, or unmounted)";
 }

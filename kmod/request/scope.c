@@ -624,10 +624,10 @@ static int take_others(struct cryo_request *req, int why)
 static int say_left_out(struct cryo_request *req, int why)
 {
 	if (why == -EDEADLK)
-		cryo_log(&req->log, "pid %d (%s): is the calling process, which did not ask for its own checkpoint (--self, CRYO_CKPT_SELF)",
+		cryo_log(&req->log, "pid %d (%s): is the calling process: its own checkpoint requires --self (CRYO_CKPT_SELF)",
 			 req->pid, req->comm);
 	if (why == -ENOENT)
-		cryo_log(&req->log, "pid %d (%s): is left out, as a debugger is at work (ptrace), and there is nothing else",
+		cryo_log(&req->log, "pid %d (%s): is traced (ptrace) and skipped, and no other process is in scope",
 			 req->pid, req->comm);
 	return why == -ENOENT ? -ESRCH : why;
 }
@@ -725,7 +725,7 @@ static void say_restless(struct cryo_request *req, struct cryo_proc *p)
 	const char *why = "is exiting";
 
 	if (READ_ONCE(p->leader->vfork_done))
-		why = "still uses the memory of its parent (vfork, posix_spawn)";
+		why = "shares the memory of its parent until it executes a program (vfork, posix_spawn)";
 	else if (READ_ONCE(p->leader->signal->core_state))
 		why = "is writing its core file";
 	cryo_log(&req->log, "pid %d (%s): cannot be frozen: %s", p->pid, p->comm, why);

@@ -136,7 +136,7 @@ static void library(void)
 	is(request(traced, CR_SCOPE_PROC, 0), CR_EPTRACED, "a process that is traced: CR_EPTRACED");
 	is(request(traced, CR_SCOPE_PROC, CR_CHKPT_PTRACED_ALLOW), 0, "with CR_CHKPT_PTRACED_ALLOW it is well");
 	is(request(traced, CR_SCOPE_PROC, CR_CHKPT_PTRACED_SKIP), ESRCH, "with CR_CHKPT_PTRACED_SKIP there is none");
-	ok(text && strstr(text, "is left out, as a debugger is at work (ptrace), and there is nothing else"), "said so");
+	ok(text && strstr(text, "is traced (ptrace) and skipped, and no other process is in scope"), "said so");
 	is(request(traced, CR_SCOPE_PROC, CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_PTRACED_SKIP), EINVAL, "with both: EINVAL");
 	is(request(tracer, CR_SCOPE_PROC, 0), CR_EPTRACER, "a process that traces another: CR_EPTRACER");
 	is(request(tracer, CR_SCOPE_PROC, CR_CHKPT_PTRACER_SKIP), ESRCH, "with CR_CHKPT_PTRACER_SKIP there is none");
@@ -154,7 +154,7 @@ static void group(void)
 	is(request(tracer, CR_SCOPE_PGRP, CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_PTRACER_SKIP), 0, "with CR_CHKPT_PTRACER_SKIP it is well");
 	is(processes(), 1, "without the tracer");
 	is(request(tracer, CR_SCOPE_PGRP, CR_CHKPT_PTRACED_SKIP | CR_CHKPT_PTRACER_SKIP), ESRCH, "without both there is none");
-	ok(text && strstr(text, "is left out, as a debugger is at work (ptrace), and there is nothing else"), "said so");
+	ok(text && strstr(text, "is traced (ptrace) and skipped, and no other process is in scope"), "said so");
 }
 
 static void tool(void)

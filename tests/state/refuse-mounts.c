@@ -65,7 +65,7 @@ static bool make_ramfs(void)
 	const char *path = place("ramfs");
 
 	CRT_SYS(mount("none", path, "ramfs", 0, NULL));
-	return expect_mount(path, "ramfs", "what the requester does not have mounted");
+	return expect_mount(path, "ramfs", "a mount that the requester does not have");
 }
 
 /* All that is left of it is a part. */
@@ -76,7 +76,7 @@ static bool make_part(void)
 	CRT_SYS(mkdir(inner(path, "dir"), 0755));
 	CRT_SYS(mount(inner(path, "dir"), part, NULL, MS_BIND, NULL));
 	CRT_SYS(umount(path));
-	return expect_mount(part, "tmpfs", "what the requester does not have mounted");
+	return expect_mount(part, "tmpfs", "a mount that the requester does not have");
 }
 
 static bool make_covered(void)
@@ -482,7 +482,7 @@ static bool make_unmapped(void)
 		_exit(0);
 	}
 	CRT_SYS(waitpid(child, NULL, 0));
-	return expect_inner("/mnt", "", "file of a user without a number in the mount namespace");
+	return expect_inner("/mnt", "", "file of a user that is not mapped in the mount namespace");
 }
 
 struct obstacle obstacles[] = {

@@ -236,7 +236,7 @@ static bool make_pipe_outside(void)
 	CRT_SYS(close(outside_pipe[1]));
 	CRT_SYS(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds));
 	send_descriptor(fds[0], outside_pipe[0]);
-	crt_expect("pid %d|file passed through fd %d|pipe whose other end belongs to a process that is left out", getpid(),
+	crt_expect("pid %d|file passed through fd %d|pipe whose other end belongs to a process outside the checkpoint", getpid(),
 		   fds[1]);
 	return true;
 }
@@ -312,7 +312,7 @@ static bool make_echo(void)
 
 	CRT_SYS(write(fd, "typed\n", 6));
 	crt_sleep_ms(50);
-	return expect_fd(fd, "a terminal that has echoed and that nobody has opened yet");
+	return expect_fd(fd, "a terminal with echoed output whose slave was never opened");
 }
 
 static bool make_discipline(void)
@@ -603,7 +603,7 @@ static bool make_shared_memory(void)
 	pid_t between = (pid_t)CRT_SYS(clone(leave_sharer, nap_stack(), CLONE_VM | SIGCHLD, nap_stack()));
 
 	crt_same(waitpid(between, NULL, 0), between, "a process in between is gone");
-	crt_expect("pid %d|memory shared with pid %d (refuse-objects) that is left out (CLONE_VM, vfork)", getpid(),
+	crt_expect("pid %d|memory shared with pid %d (refuse-objects) outside the checkpoint (CLONE_VM, vfork)", getpid(),
 		   sharer);
 	return true;
 }
@@ -650,12 +650,12 @@ static bool make_sharing_outside(int flags, const char *reason)
 
 static bool make_shared_files(void)
 {
-	return make_sharing_outside(CLONE_FILES, "descriptors shared with a process that is left out (CLONE_FILES)");
+	return make_sharing_outside(CLONE_FILES, "descriptors shared with a process outside the checkpoint (CLONE_FILES)");
 }
 
 static bool make_shared_fs(void)
 {
-	return make_sharing_outside(CLONE_FS, "a working directory shared with a process that is left out (CLONE_FS)");
+	return make_sharing_outside(CLONE_FS, "a working directory shared with a process outside the checkpoint (CLONE_FS)");
 }
 
 static bool make_mqueue_sharer(void)

@@ -76,7 +76,7 @@ static bool make_left_out(void)
 
 	refuse_leave_orphan(start_elsewhere, shared);
 	snprintf(path, sizeof(path), "/proc/%d/stat", atomic_load(&shared->tid));
-	return expect_fd((int)CRT_SYS(open(path, O_RDONLY)), "file of /proc about a thread that is left out");
+	return expect_fd((int)CRT_SYS(open(path, O_RDONLY)), "file of /proc about a thread outside the checkpoint");
 }
 
 static struct thread living;

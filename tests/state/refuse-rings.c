@@ -188,7 +188,7 @@ static bool make_overflow(void)
 		uring_add(&overflown, IORING_OP_NOP, -1, NULL, 0, i);
 		crt_check(uring_enter(&overflown, 1, 0) == 1 ? 0 : -1, "a NOP");
 	}
-	return expect_ring(&overflown, "a ring with completions that it had no room for");
+	return expect_ring(&overflown, "a ring with overflowed completions");
 }
 
 static bool works_overflow(void)
@@ -243,7 +243,7 @@ static bool make_foreign(void)
 	if (!uring_make(&foreign, 4, 0))
 		return false;
 	refuse_leave_orphan(use, NULL);
-	return expect_ring(&foreign, "a ring that a process uses that is left out");
+	return expect_ring(&foreign, "a ring that a process outside the checkpoint uses");
 }
 
 struct obstacle obstacles[] = {

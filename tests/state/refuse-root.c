@@ -451,7 +451,7 @@ static bool make_further_parent(void)
 	pid_t child = idle_child();
 
 	CRT_SYS(unshare(CLONE_NEWUTS));
-	crt_expect("pid %d|a parent that has entered namespaces after it forked the process is not supported", child);
+	crt_expect("pid %d|a parent that entered other namespaces after forking the process is not supported", child);
 	return true;
 }
 
@@ -463,7 +463,7 @@ static bool make_second_in_namespace(void)
 	CRT_SYS(unshare(CLONE_NEWPID));
 	idle_child();
 	second = idle_child();
-	crt_expect("pid %d|a process that is not the first one of a pid namespace that its parent is not in is not supported", second);
+	crt_expect("pid %d|a process whose parent is outside its pid namespace, and that is not the init of that namespace, is not supported", second);
 	return true;
 }
 

@@ -61,7 +61,7 @@ static bool make_unix_stream(void)
 	CRT_SYS(wait(NULL));
 	close(stream_pair[1]);
 	crt_sleep_ms(300);
-	crt_expect("pid %d|fd %d|(socket): its other end belongs to pid|refuse|which is left out; not supported except as stdio (--unix=close lets it be closed)", getpid(), stream_pair[0]);
+	crt_expect("pid %d|fd %d|(socket): its other end belongs to pid|refuse|which is outside the checkpoint; not supported except as stdio (--unix=close lets it be closed)", getpid(), stream_pair[0]);
 	return true;
 }
 
@@ -113,7 +113,7 @@ static bool make_tcp(void)
 	CRT_SYS(wait(NULL));
 	close(tcp[1]);
 	crt_sleep_ms(300);
-	crt_expect("pid %d|fd %d|TCP connection between 127.0.0.1:|with pid|which is left out (--tcp=close lets it be reset)", getpid(), tcp[0]);
+	crt_expect("pid %d|fd %d|TCP connection between 127.0.0.1:|with pid|which is outside the checkpoint (--tcp=close lets it be reset)", getpid(), tcp[0]);
 	return true;
 }
 
@@ -141,7 +141,7 @@ static bool make_accept_queue(void)
 	}
 	CRT_SYS(wait(NULL));
 	crt_sleep_ms(300);
-	crt_expect("pid %d|fd %d|a connection from pid|that is left out has not been accepted yet", getpid(), fd);
+	crt_expect("pid %d|fd %d|a connection from pid|which is outside the checkpoint, has not been accepted yet", getpid(), fd);
 	return true;
 }
 
@@ -219,7 +219,7 @@ static bool make_pidfd(void)
 {
 	pid_fd = (int)syscall(SYS_pidfd_open, getppid(), 0);
 	/* Whose it is, who may not trace that one is not told. */
-	crt_expect("pid %d|fd %d (pidfd)|it is of|which is left out", getpid(), pid_fd);
+	crt_expect("pid %d|fd %d (pidfd)|it is of|which is outside the checkpoint", getpid(), pid_fd);
 	return pid_fd >= 0;
 }
 

@@ -37,7 +37,7 @@ accounted() { [[ $err =~ \;\ ([0-9]+)\ of\ them\ known\ to\ be\ unchanged ]] && 
 either() { :; }
 unaccounted() { not accounted; }
 # Another program: what it was before is no parent.
-begins_anew() { said "or of a program that this one was before" && said "this one is a full one"; }
+begins_anew() { said "or from a program that this process ran before" && said "this one is full"; }
 by_contents() { said "found by their contents"; }
 
 # next WORD [accounted|by_contents]: has it done, and makes a generation, in the way that is expected.

@@ -51,9 +51,9 @@ mount -t tmpfs -o size=1M tmpfs "$base/small"
 hold "$base/small/log"
 head -c 600K /dev/zero | tr '\0' x >>"$base/small/log"
 dry
-check "no room: --check says so" eval 'status_is 28 && said "614400 bytes have come since the checkpoint, and there is no room to keep them in $base/small/log.cut.1: it takes 614400 bytes, and "'
+check "no room: --check says so" eval 'status_is 28 && said "614400 bytes were added since the checkpoint, and there is no space to save them in $base/small/log.cut.1: it takes 614400 bytes, and "'
 rc=0; err=$(cr_restart ctx 2>&1) || rc=$?
-check "... the restart as well" eval 'status_is 28 && said "no room"'
+check "... the restart as well" eval 'status_is 28 && said "no space to save"'
 check "... and nothing has been changed" eval '[ "$(apparent "$base/small/log")" = 614407 ] && [ "$(ls "$base/small")" = log ]'
 dry --truncate
 check "... --truncate needs none" status_is 0
@@ -78,7 +78,7 @@ if touch probe && chattr +a probe 2>/dev/null; then
 	hold log
 	chattr +a log
 	dry
-	check "chattr +a, written to: --check says so" eval 'status_is 1 && said "can only be appended to (chattr +a), and was open for writing anywhere; chattr -a allows that"'
+	check "chattr +a, written to: --check says so" eval 'status_is 1 && said "is append-only (chattr +a), but was open without O_APPEND; clear the attribute with chattr -a"'
 	chattr -a log
 	dry
 	check "... and nothing without it" status_is 0
@@ -89,7 +89,7 @@ if touch probe && chattr +a probe 2>/dev/null; then
 	dry
 	check "... nor against one that is appended to" status_is 0
 	dry --truncate
-	check "... unless it is to be cut" eval 'status_is 1 && said "can only be appended to (chattr +a), and --truncate would cut it"'
+	check "... unless it is to be cut" eval 'status_is 1 && said "is append-only (chattr +a), and --truncate would truncate it"'
 	chattr -a log
 else
 	count=$((count + 1))
@@ -123,7 +123,7 @@ for there in no yes; do
 	fi
 	dry
 	check "in a mount namespace, $there directory of that name outside: --check says where it is kept" \
-		eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/real/out.cut.1"'
+		eval 'status_is 0 && said "a successful restart moves them to $base/work/real/out.cut.1"'
 	check "... the restart has nothing against it" runs
 	check "... it is there" same "$(cat real/out.cut.1)" "of others"
 	check "... and the file is what it was" same "$(cat real/out)" before

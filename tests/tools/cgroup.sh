@@ -116,7 +116,7 @@ check "... --cgroups=make warns" status_is 0
 check "... of the same" said "warning: control group /cryo-test: controller pids is not enabled in"
 check "... it runs" runs --cgroups=make
 check "... without it" told "warning: control group /cryo-test/step: pids.max cannot be set to '99': the group above it does not have the controller"
-check "... and what it could not give" told "control group /cryo-test: controller pids cannot be given to those in it: No such file"
+check "... and what it could not give" told "control group /cryo-test: cannot enable controller pids in cgroup.subtree_control: No such file"
 check "... in its group" same "$(group_of "$pid")" /cryo-test/step
 end_job
 wait_for remove_groups
@@ -212,7 +212,7 @@ check "... --cgroups=strict refuses" not status_is 0
 check "... and says where it cannot be" said "cannot be in its control group /cryo-test/step: No such file"
 restart --check --cgroups=make
 check "... --check --cgroups=make says that it is not made" eval 'status_is 0 &&
-	said "warning: pid $pid: stays in the control group of cr_restart, not /cryo-test/step: No such file or directory; it is not made again, as others"'
+	said "warning: pid $pid: stays in the control group of cr_restart, not /cryo-test/step: No such file or directory; it is not recreated, as processes outside"'
 check "... --cgroups=make runs it" runs --cgroups=make
 check "... and says where it is, and why" told "warning: pid $pid: is in the control group $(group_of self), not /cryo-test/step: No such file"
 end_job
@@ -354,16 +354,16 @@ check "five processes in a group below another: a checkpoint" status_is 0
 wait_for is_gone "$pid"
 echo 4 >"$group/above/pids.max"
 restart --check
-check "... that one is too small: --check says so" said "5 threads are more than $group/above/pids.max allows: 4, of which 0 are there already"
+check "... that one is too small: --check says so" said "5 threads exceed $group/above/pids.max: 4, of which 0 are in use"
 echo max >"$group/above/pids.max"
 in_service() { bash -c 'echo $$ >"$0/cgroup.procs"; exec cr_restart --cgroups=strict "$@" ctx' "$group/service" "$@"; }
 echo 5 >"$group/service/pids.max"
 rc=0
 err=$(in_service --check 2>&1) || rc=$?
-check "cr_restart's own may be, for the moment: --check warns" eval 'status_is 0 && said "warning: up to 7 threads may be in $group/service for the moment while they are made, where pids.max allows 5, of which 1 are there already"'
+check "cr_restart's own may be, for the moment: --check warns" eval 'status_is 0 && said "warning: up to 7 threads may be in $group/service for the moment while they are made, where pids.max allows 5, of which 1 are in use"'
 rc=0
 err=$(in_service --check --cgroups=leave 2>&1) || rc=$?
-check "... who stays there needs it" said "5 threads are more than $group/service/pids.max allows: 5, of which 1 are there already"
+check "... who stays there needs it" said "5 threads exceed $group/service/pids.max: 5, of which 1 are in use"
 echo 20 >"$group/service/pids.max"
 cp count count.old
 in_service >/dev/null 2>&1 & started+=("$!" "$pid")

@@ -90,7 +90,7 @@ check "... ignored on request" eval 'status_is 0 && silent'
 hold
 echo "after" >>log
 restart --check
-check "what the job itself writes may change" eval 'status_is 0 && said "6 bytes have come since the checkpoint; they stay"'
+check "what the job itself writes may change" eval 'status_is 0 && said "6 bytes were added since the checkpoint and are kept"'
 check "--no-truncate: it runs" runs --no-truncate
 check "... and the shared log is whole" same "$(cat log)" "before
 after"
@@ -109,6 +109,6 @@ hold
 chmod 644 prog
 restart --check
 check "a program that may not be executed any more is an obstacle" \
-	eval 'status_is 13 && said "program $base/work/prog: cannot be the program of a process: it may not be executed: Permission denied"'
+	eval 'status_is 13 && said "program $base/work/prog: cannot be the executable of a process: Permission denied"'
 
 done_testing

@@ -42,7 +42,7 @@ runs()
 	return $rc
 }
 end_job() { end_processes; wait_for is_gone "$pid"; }
-warned() { said "warning: thread $pid: of the CPUs that it may run on, 1, none can be had here: it may run on 0"; }
+warned() { said "warning: thread $pid: none of the CPUs in its affinity mask (1) is available: it may run on 0"; }
 
 in=$groups from=$groups
 job taskset -c 1

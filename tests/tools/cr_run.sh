@@ -52,7 +52,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	check "... and has no more" eval '! cr_run --cpu-baseline=x86-64 "$(ldd /bin/sh | grep -o "/lib.*ld-linux[^ ]*")" --help | grep -q "x86-64-v. (supported"'
 	status_of cr_run --cpu-baseline=x86-64-v9 true
 	check "a level that there is not: wrong usage" status_is 255
-	check "... named" said "'x86-64-v9' is no level of processors: there are x86-64, x86-64-v2, x86-64-v3, x86-64-v4"
+	check "... named" said "unknown CPU baseline 'x86-64-v9'; known: x86-64, x86-64-v2, x86-64-v3, x86-64-v4"
 	if ! grep -qw avx512f /proc/cpuinfo; then
 		status_of cr_run --cpu-baseline=x86-64-v4 true
 		check "a level above this processor" status_is 52

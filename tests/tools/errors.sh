@@ -52,7 +52,7 @@ check "... no file" no_file_but count
 rc=0
 err=$(bash -c 'echo $$; exec cr_checkpoint $$' 2>&1) || rc=$?
 check "cr_checkpoint itself" [ "$rc" -ne 0 ]
-check "... named" said "pid ${err%%$'\n'*} (cr_checkpoint): is the calling process, which did not ask for its own checkpoint (--self, CRYO_CKPT_SELF)"
+check "... named" said "pid ${err%%$'\n'*} (cr_checkpoint): is the calling process: its own checkpoint requires --self (CRYO_CKPT_SELF)"
 cr_user 1
 check "init" status_is 1
 check "--quiet says nothing" eval 'cr -q "$nobody"; status_is 3 && silent'
@@ -86,7 +86,7 @@ check "... and a context of mode 400 can be replaced" status_is 0
 yama=/proc/sys/kernel/yama/ptrace_scope
 if [ -e "$yama" ]; then
 	was=$(<"$yama")
-	for level in "1: start the program by cr_run, or have CAP_SYS_PTRACE" "2: that takes CAP_SYS_PTRACE"; do
+	for level in "1: start the program by cr_run, or have CAP_SYS_PTRACE" "2: that requires CAP_SYS_PTRACE"; do
 		echo "${level%%:*}" >"$yama"
 		cr_user "$own"
 		check "Yama's level ${level%%:*}: refused" status_is 1

@@ -30,7 +30,7 @@ refused() { [ "$rc" -eq 52 ] && said "pid $pid (busy): $1" && not exists ctx; }
 in_namespaces unshare -pf --kill-child sh -c '"$@" & wait' sh
 cr_in env
 check "the first process of a pid namespace is left out" \
-	refused "a pid namespace of which the first process is left out is not supported"
+	refused "a pid namespace whose init is outside the checkpoint is not supported"
 check "... and the process goes on" goes_on
 
 in_namespaces unshare -p sh -c 'sleep 60 & exec "$@"' sh

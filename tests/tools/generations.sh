@@ -36,8 +36,8 @@ end_it
 check "another job gets its id" start_as "$id"
 cr --incremental g --keep 1 "$pid"
 check "its first generation: success" status_is 0
-check "... it is told whose the others are" said "g/context.$id.2 and 1 more are there: of another job that has had the id $id"
-check "... and what to do" said "a directory of its own for each job"
+check "... it is told whose the others are" said "g/context.$id.2 and 1 more are from another job that had the id $id"
+check "... and what to do" said "use a separate directory for each job"
 check "... it is a full one" eval 'needs 3 | grep -q "needs no other context"'
 check "... those of the first job stay" are 1 2 3
 cr -q --incremental g --keep 1 "$pid"
@@ -53,7 +53,7 @@ wait_for goes_on
 check "the first job is restarted" goes_on
 cr --incremental g --keep 1 "$pid"
 check "its next generation: success" status_is 0
-check "... it is told of the other job" said "g/context.$id.4 and 1 more are there: of another job"
+check "... it is told of the other job" said "g/context.$id.4 and 1 more are from another job"
 check "... its parent is its own" eval 'needs 5 | grep -q "needs context.$id.2: .*, good\|needs context.$id.1: .*, good"'
 check "... which can be restarted" cr_info --chain "g/context.$id.5"
 check "... those of the other job stay" eval '[ -e "g/context.$id.4" ] && cr_info --chain "g/context.$id.4" >/dev/null'
@@ -86,6 +86,6 @@ wait_for busy_counts
 cr --incremental g --keep 1 "$pid"
 check "a process that has run another program: success" status_is 0
 check "... what it was before stays, and is no parent" eval 'are 1 2 && needs 2 | grep -q "needs no other context"'
-check "... which is said" said "g/context.$id.1 is there: of another job that has had the id $id, or of a program that this one was before"
+check "... which is said" said "g/context.$id.1 is from another job that had the id $id, or from a program that this process ran before"
 
 done_testing

@@ -40,7 +40,7 @@ rc=0
 script -qfec "cr_restart ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
 err=$(cat screen)
 check "at root's terminal: refused" status_is 1
-check "... which is said" said "who could type into the terminal of cr_restart: start it without one (setsid -w cr_restart FILE </dev/null >LOG 2>&1), or, if he may do that, with --other-owner=warn"
+check "... which is said" said "who could inject input into the terminal of cr_restart (TIOCSTI): start it without one (setsid -w cr_restart FILE </dev/null >LOG 2>&1), or, if he may do that, with --other-owner=warn"
 check "... and nothing runs" is_gone "$pid"
 rc=0
 script -qfec "cr_restart --check --other-owner=warn ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
@@ -57,7 +57,7 @@ rc=0
 script -qfec "cr_restart --check inside.ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
 err=$(cat screen)
 check "at root's terminal, in a user namespace: refused" status_is 1
-check "... which is said, with the user outside" said "belongs to user $(id -u "$user"), who could type into the terminal of cr_restart"
+check "... which is said, with the user outside" said "belongs to user $(id -u "$user"), who could inject input into the terminal of cr_restart (TIOCSTI)"
 rc=0
 setsid -w cr_restart --check inside.ctx </dev/null >screen 2>&1 || rc=$?
 err=$(cat screen)
@@ -75,7 +75,7 @@ rc=0
 script -qfec "setsid -w cr_restart --check piped.ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
 err=$(cat screen)
 check "standard input is a terminal of root's, which controls nothing: refused" status_is 1
-check "... which is said" said "who could read from the terminal that is descriptor 0 of cr_restart: start it without one"
+check "... which is said" said "who could read from the terminal that is descriptor 0 of cr_restart: start it without one (setsid -w cr_restart FILE </dev/null >LOG 2>&1), or, if he may do that, with --other-owner=warn"
 rc=0
 script -qfec "setsid -w cr_restart --check --other-owner=warn piped.ctx" /dev/null </dev/null >screen 2>&1 || rc=$?
 check "--other-owner=warn permits it" status_is 0

@@ -24,19 +24,19 @@ counting() { exec "$busy" "$base/work/count" 6<in >/dev/null 2>&1 </dev/null; }
 hold setsid "$busy" count >/dev/null 2>&1 </dev/null
 dry cr_restart --check ctx
 check "who led a process group, and gets into one that others are in: --check tells" \
-	eval 'status_is 0 && said "cr_restart: pid $pid: led a process group, and is put into that of cr_restart, with pid " && said "(--restore-pgid gives it its own group again)"'
+	eval 'status_is 0 && said "cr_restart: pid $pid: was a process group leader, and joins the group of cr_restart, with pid " && said "(--restore-pgid restores its own group)"'
 dry cr_restart --check --restore-pgid ctx
-check "... not where that is restored" eval 'status_is 0 && ! said "led a process group"'
+check "... not where that is restored" eval 'status_is 0 && ! said "was a process group leader"'
 dry setsid --wait cr_restart --check ctx
-check "... nor where cr_restart is alone in its group" eval 'status_is 0 && ! said "led a process group"'
+check "... nor where cr_restart is alone in its group" eval 'status_is 0 && ! said "was a process group leader"'
 
 hold counting
 dry cr_restart --check ctx
-check "nothing is told of who led none" eval 'status_is 0 && ! said "led a process group"'
+check "nothing is told of who led none" eval 'status_is 0 && ! said "was a process group leader"'
 cp in new && echo more >>new && mv new in
 dry cr_restart --check ctx
 check "an input that is another file: the line says what helps" \
-	eval 'status_is 116 && said "only read (--changed-files=warn takes it as it is, --redirect 6=FILE takes another one)"'
+	eval 'status_is 116 && said "only read (--changed-files=warn accepts it as is, --redirect 6=FILE takes another one)"'
 dry cr_restart --check --changed-files=warn ctx
 check "... which it does" status_is 0
 
@@ -56,7 +56,7 @@ hold users
 chown "$user" ctx
 dry as_user unshare -r cr_restart --check ctx
 check "no number for its user: one line says so" \
-	said "user $(id -u "$user") of the job has no number in the user namespace of cr_restart (unshare -c, without -r, keeps the caller's)"
+	said "user $(id -u "$user") of the job is not mapped in the user namespace of cr_restart (unshare -c, without -r, keeps the caller's)"
 check "... and it is a failure" status_is 1
 check "... and no other" same "$(wc -l <<<"$err")" 1
 dry as_user unshare -c cr_restart --check ctx
@@ -83,7 +83,7 @@ printf damaged | dd of=ctx bs=1 seek=$((24 << 20)) conv=notrunc status=none
 : >go
 dry cr_restart --map ctx
 check "damage in what is mapped: SIGBUS, and cr_restart says what it may be" \
-	eval 'status_is 135 && said "the job has ended by SIGBUS, and has memory mapped from ctx: a part of that may be damaged"'
+	eval 'status_is 135 && said "the job was killed by SIGBUS, and had memory mapped from ctx: part of that may be damaged"'
 dry cr_restart --no-map ctx
-check "... and without mapping it is found before" eval 'not status_is 135 && ! said "has ended by SIGBUS"'
+check "... and without mapping it is found before" eval 'not status_is 135 && ! said "killed by SIGBUS"'
 done_testing

@@ -159,7 +159,7 @@ echo 54321 >/proc/sys/vm/hugetlb_shm_group
 rc=0
 err=$(as_user bash -c 'ulimit -l unlimited; exec cr_restart --check ctx' 2>&1) || rc=$?
 check "by who may not make any, whatever he may lock: refused by name" \
-	said "is in huge pages, which takes CAP_IPC_LOCK, or the group of /proc/sys/vm/hugetlb_shm_group"
+	said "is in huge pages, which requires CAP_IPC_LOCK, or the group of /proc/sys/vm/hugetlb_shm_group"
 echo "$group_before" >/proc/sys/vm/hugetlb_shm_group
 
 fresh

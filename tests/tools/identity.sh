@@ -124,7 +124,7 @@ sync
 echo 2 >/proc/sys/vm/drop_caches
 cr -f ctx "$pid"
 check "... unless nobody knows it: refused" \
-	eval 'status_is 52 && said "file whose name is gone, and whose other is unknown (stat(1) that first)"'
+	eval 'status_is 52 && said "file with a deleted name and an uncached hard link (stat(1) that first)"'
 stat "$disk/final" >/dev/null
 cr -f ctx "$pid"
 check "... and who looks at it makes it known" status_is 0
@@ -137,13 +137,13 @@ job '6>>d/log 7<>d/in'
 end_job
 others_over
 restart --check
-check "another file has the name of one that is written: refused" eval 'status_is 116 && told "d/log.*another file than at the checkpoint has the name .[im]"'
-check "... with the option that helps" said "changed-files=warn takes it"
+check "another file has the name of one that is written: refused" eval 'status_is 116 && told "d/log.*its name now refers to a different file .[im]"'
+check "... with the option that helps" said "changed-files=warn accepts it"
 restart
 check "... without --check, too" eval 'status_is 116 && untouched'
 check "on request it is taken" runs --changed-files=warn
 check "... and not cut" untouched
-check "... with a warning" told "warning.*another file than at the checkpoint"
+check "... with a warning" told "warning.*a different file"
 finish
 
 job '6<d/in'
@@ -170,20 +170,20 @@ replaced()
 }
 
 replaced 'seq 1000 >new; mv new log'
-check "a new file in place of an output file: refused" eval 'status_is 116 && said "another file"'
+check "a new file in place of an output file: refused" eval 'status_is 116 && said "a different file"'
 restart
 check "... and it is as it was" same "$(wc -l <log)" 1000
 replaced 'cp -p log new; mv new log'
 check "a copy of it with its time is as good" eval 'status_is 0 && silent'
 check "... and is taken" runs
 replaced 'cp log new; rm log; cp new log; touch log'
-check "a copy of it without its time: refused" eval 'status_is 116 && said "--relocate=$PWD/log=$PWD/log says that it is the right one"'
+check "a copy of it without its time: refused" eval 'status_is 116 && said "--relocate=$PWD/log=$PWD/log declares it to be the right one"'
 restart --check --relocate="$PWD/log=$PWD/log"
 check "... but for who says that it is the right one" status_is 0
 check "... and is taken" runs --relocate="$PWD/log=$PWD/log"
 replaced 'mkdir there; mv log there; seq 1000 >>there/log; mv there/log there/copy; cp there/copy there/log'
 restart --check --relocate="$PWD/log=$PWD/there/log"
-check "who says where it is now is believed" eval 'status_is 0 && said "bytes have come since"'
+check "who says where it is now is believed" eval 'status_is 0 && said "bytes were added since"'
 
 # ---- the working directory ----
 
@@ -208,7 +208,7 @@ check "another working directory has the name: --check warns" \
 	eval 'status_is 0 && told "warning: pid $pid.*: its working directory $PWD/d is another one than at the checkpoint \((inode|made)"'
 restart --check --changed-files=refuse
 check "... where files have to be what they were: refused" \
-	eval 'status_is 116 && told "working directory $PWD/d is another one .*; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one"'
+	eval 'status_is 116 && told "working directory $PWD/d is another one .*; --changed-files=warn accepts it, --relocate=OLD=NEW selects another one"'
 restart --changed-files=refuse
 check "... before anything is done" eval 'status_is 116 && is_gone "$pid"'
 restart --check --changed-files=ignore

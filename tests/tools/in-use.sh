@@ -32,7 +32,7 @@ wait_for is_gone "$pid"
 cr_restart --map --no-populate --kmsg-warning ctx </dev/null >restart.out 2>&1 & restarter=$!
 started+=("$restarter")
 wait_for in_state "$pid" T
-if grep -q 'is read, not mapped: Operation not supported' restart.out; then
+if grep -q 'cannot be mapped, is read in full: Operation not supported' restart.out; then
 	echo "# this kernel cannot map (no CONFIG_MMU_NOTIFIER)"
 else
 	check "a job whose pages have not come" wait_for uses mapped_memories 1

@@ -63,7 +63,7 @@ done
 rc=0
 cat three | cr_restart - >/dev/null 2>"$base/stderr" || rc=$?
 err=$(<"$base/stderr")
-check "from a pipe: it is said what is missing" said "comes from no directory in which that could be: see --ancestors"
+check "from a pipe: it is said what is missing" said "but was not read from a directory that could contain it: see --ancestors"
 check "... with ENOENT" status_is 2
 mkfifo fifo
 (cat three >fifo) &
@@ -96,7 +96,7 @@ for tool in "restart three" "merge three -o altered" "info --chain three"; do
 	set -- $tool
 	[ "$1" = info ] && err=$out && check "an altered ancestor: cr_info" status_is 1
 	[ "$1" = info ] || check "an altered ancestor: cr_$1" status_is 74
-	check "... it is named" said "$base/work/one, which has been altered: the page"
+	check "... it is named" said "$base/work/one, which has been modified: the page"
 done
 check "... nothing was made" eval 'is_gone "$pid" && not exists altered'
 start_quietly 1
@@ -117,7 +117,7 @@ cp whole other
 mv other one
 restart three
 check "an ancestor with another one's name" status_is 74
-check "... is named" said "$base/work/one, and there is another one of that name now"
+check "... is named" said "$base/work/one, but another context has that name now"
 rm -f one
 mkfifo one
 restart three
@@ -195,7 +195,7 @@ chmod 600 "g/context.$pid.2"
 truncate -s 50000 "g/context.$pid.2"
 cr --incremental g "$pid"
 check "the newest is damaged: the one before it is the parent" status_is 0
-check "... which is said" said "cannot be a parent: g/context.$pid.2 is cut"
+check "... which is said" said "cannot be a parent: g/context.$pid.2 is truncated"
 check "... and is so" eval 'cr_info --chain "g/context.$pid.3" | grep -q "needs context.$pid.1: .*, good"'
 cr --incremental g --keep 1 "$pid"
 check "--keep 1: success" status_is 0
@@ -242,7 +242,7 @@ for how in --track --no-track; do
 	done
 	cr "$how" --incremental g --keep 1 "$pid"
 	check "... the next generation is made" status_is 0
-	check "... it is told that nothing can be its parent" said "none of the contexts that are there can be a parent: this one is a full one"
+	check "... it is told that nothing can be its parent" said "no existing context can be the parent: this one is full"
 	check "... and it is a full one" eval 'cr_info --chain "g/context.$pid.4" | grep -q "needs no other context"'
 	info "g/context.$pid.4"
 	check "... which is whole" status_is 0

@@ -148,7 +148,7 @@ order()
 	cr_restart --map --kmsg-warning two </dev/null >restart.out 2>&1 & restarter=$!
 	started+=("$restarter")
 	until runs "$pid" || not kill -0 "$restarter" 2>/dev/null; do pause; done
-	if grep -q 'is read, not mapped: Operation not supported' restart.out; then
+	if grep -q 'cannot be mapped, is read in full: Operation not supported' restart.out; then
 		echo "# this kernel cannot map (no CONFIG_MMU_NOTIFIER)"
 		kill -KILL "$pid"
 		return

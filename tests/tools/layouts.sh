@@ -40,7 +40,7 @@ cat "$btf" >"$plain"
 fresh
 load
 check "the kernel as it is: the module knows it" info_says "the module knows the private structures of $btf"
-check "... and says nothing" not log_says "of this kernel is not as"
+check "... and says nothing" not log_says "differs in this kernel from"
 
 members=(epitem.event timerfd_ctx.t inotify_inode_mark.wd netlink_sock.flags unix_skb_parms.fp n_tty_data.read_head
 	mqueue_inode_info.qsize sem_array.sem_nsems shmid_kernel.shm_nattch msg_queue.q_stime
@@ -103,7 +103,7 @@ else
 fi
 changed "ptrace_may_access()" >/dev/null
 check "without ptrace_may_access() the module does not load" not load "$base/btf" 2>/dev/null
-check "... and says so" log_says "cryo: this kernel has no ptrace_may_access that is known"
+check "... and says so" log_says "cryo: cannot find ptrace_may_access in this kernel"
 
 # What is no type information, or damaged, is as if there were none.
 printf 'no such thing' >"$base/btf"

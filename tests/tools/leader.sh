@@ -159,5 +159,5 @@ wait_for is_gone "$child"
 rc=0
 err=$(cr_restart --check --restore-sid --restore-pgid ctx 2>&1) || rc=$?
 check "a session that is gone: --restore-sid is refused, with advice" \
-	eval 'not status_is 0 && said "(without --restore-sid it is in that of cr_restart)"'
+	eval 'not status_is 0 && said "(without --restore-sid, it gets that of cr_restart)"'
 done_testing

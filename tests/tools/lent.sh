@@ -46,7 +46,7 @@ fresh
 echo "for root" >secret
 chmod 600 secret
 user_job '5>>secret'
-warned() { said "WARNING: fd 5 ($PWD/secret): the process could not open it for writing, as it has it open: only root, or who has that file open, can restart it, or cr_restart --redirect 5=FILE"; }
+warned() { said "WARNING: fd 5 ($PWD/secret): the process may not reopen it for writing: restart as root, from a process that has this file open, or with cr_restart --redirect 5=FILE"; }
 by_user cr_checkpoint --dry-run "$pid"
 check "one that is written to: --dry-run warns" eval 'status_is 0 && warned'
 by_user cr_checkpoint -q -f "$PWD/ctx" "$pid"
@@ -110,7 +110,7 @@ lent()
 	user_job "$2"
 	by_user cr_checkpoint --dry-run "$pid"
 	check "$1 that its user could not open: --dry-run warns" \
-		eval 'status_is 0 && said "WARNING: fd 5 ($PWD/secret): the process could not open $text"'
+		eval 'status_is 0 && said "WARNING: fd 5 ($PWD/secret): the process may not reopen $text"'
 	hold
 	check "... so does a checkpoint, of nothing else" eval 'status_is 0 && said "WARNING: fd 5" && same "$(grep -c . <<<"$err")" 1'
 	by_user cr_restart --check ctx
@@ -121,12 +121,12 @@ lent()
 }
 fresh
 mkdir -m 700 secret
-lent "a directory" '5<secret' "that directory by its name: only root can restart it, or cr_restart --relocate=OLD=NEW" --relocate="$PWD/secret=/tmp"
+lent "a directory" '5<secret' "this directory by its path: restart as root, or with cr_restart --relocate=OLD=NEW" --relocate="$PWD/secret=/tmp"
 fresh
 mkfifo -m 600 secret
 mkfifo mine
 chown "$user" mine
-redirect="it by that name, as it has it open: only root can restart it, or cr_restart --redirect 5=FILE"
+redirect="it by this path with its access mode: restart as root, or with cr_restart --redirect 5=FILE"
 lent "a FIFO" '5<>secret' "$redirect" --redirect=5=mine
 fresh
 mknod -m 600 secret c 1 3
@@ -153,8 +153,8 @@ chmod 700 hidden
 hold
 wait "$pid" 2>/dev/null
 check "a working directory that its user may not enter: a checkpoint warns" \
-	eval 'status_is 0 && said "WARNING: thread $pid: could not enter its working directory $PWD/hidden by that name: only root can restart it, or cr_restart --relocate=OLD=NEW"'
-check "... and of an output file there" said "WARNING: fd 6 ($PWD/hidden/out): the process could not open it for writing"
+	eval 'status_is 0 && said "WARNING: thread $pid: may not enter its working directory $PWD/hidden by this path: restart as root, or with cr_restart --relocate=OLD=NEW"'
+check "... and of an output file there" said "WARNING: fd 6 ($PWD/hidden/out): the process may not reopen it for writing"
 check "... and of nothing else" same "$(grep -c . <<<"$err")" 2
 by_user cr_restart --check ctx
 check "... its user cannot restart it for these" \
@@ -237,7 +237,7 @@ mkfifo -m 600 one
 chown "$user" one
 rc=0
 err=$(cr_restart --check ctx 2>&1) || rc=$?
-check "somebody else's FIFO has the name: refused" eval 'status_is 116 && said "another FIFO than at the checkpoint has the name; --changed-files=warn takes it"'
+check "somebody else's FIFO has the name: refused" eval 'status_is 116 && said "its name now refers to a different FIFO; --changed-files=warn accepts it"'
 
 fresh
 mknod null c 1 3

@@ -92,7 +92,7 @@ check "... what it says helps" eval 'status_is 0 && [ -z "$err" ]'
 limit fs/mqueue/queues_max 1
 try as_user --check
 check "... fewer queues" \
-	eval 'status_is 28 && said "2 POSIX message queues are more than /proc/sys/fs/mqueue/queues_max allows: 1, of which 0 are there already: as root, sysctl -w fs.mqueue.queues_max=2"'
+	eval 'status_is 28 && said "2 POSIX message queues exceed /proc/sys/fs/mqueue/queues_max: 1, of which 0 are in use: as root, sysctl -w fs.mqueue.queues_max=2"'
 try root --check
 check "... which is no matter for root" eval '! said queues_max'
 limit fs/mqueue/queues_max 2
@@ -104,10 +104,10 @@ there=$(</proc/sys/kernel/pty/nr)
 limit kernel/pty/max $((there + 2))
 try root --check
 check "... fewer of them" \
-	eval 'status_is 28 && said "2 pseudo-terminals are more than /proc/sys/kernel/pty/max allows: $((there + 1)), of which $there are there already: as root, sysctl -w kernel.pty.max=$((there + 3))"'
+	eval 'status_is 28 && said "2 pseudo-terminals exceed /proc/sys/kernel/pty/max: $((there + 1)), of which $there are in use: as root, sysctl -w kernel.pty.max=$((there + 3))"'
 limit kernel/pty/max $((there + 3))
 try root --check
-check "... some are reserved: there is a warning" eval 'status_is 0 && said "warning: 2 pseudo-terminals are more than" && said "are reserved"'
+check "... some are reserved: there is a warning" eval 'status_is 0 && said "warning: 2 pseudo-terminals exceed" && said "are reserved"'
 try root --kill
 check "... and the restart makes them" status_is 137
 

@@ -55,8 +55,8 @@ is_found()
 }
 
 saved_by_user
-is_found 1 "takes CAP_CHECKPOINT_RESTORE or the module's parameter pid_choice" pid_choice
-is_found 1 "takes CAP_CHECKPOINT_RESTORE or the module's parameter exe_link" exe_link
+is_found 1 "requires CAP_CHECKPOINT_RESTORE or the module parameter pid_choice, which is off (see cr_info --check)" pid_choice
+is_found 1 "requires CAP_CHECKPOINT_RESTORE or the module parameter exe_link, which is off (see cr_info --check)" exe_link
 off exe_link
 rc=0
 info=$(setpriv --reuid "$user" --regid "$user" --clear-groups cr_info --check) || rc=$?
@@ -67,7 +67,7 @@ cr_info --check >/dev/null || rc=$?
 check "... and root that all is well" status_is 0
 back_on
 saved_by_user pair
-is_found 1 "takes CAP_SYS_ADMIN or the module's parameter peer_pid" peer_pid
+is_found 1 "requires CAP_SYS_ADMIN or the module parameter peer_pid, which is off (see cr_info --check)" peer_pid
 off pid_choice
 as_user --no-restore-pid
 check "--no-restore-pid: without pid_choice, with connected sockets" status_is 0
@@ -91,10 +91,10 @@ if [ -e "$yama" ]; then
 	echo "$was" >"$yama"
 fi
 saved_by_user datagram
-is_found 1 "takes CAP_NET_RAW or the module's parameter datagrams" datagrams
+is_found 1 "requires CAP_NET_RAW or the module parameter datagrams, which is off (see cr_info --check)" datagrams
 saved_by_user sysv
 ipcrm --all=msg
-is_found 1 "takes CAP_CHECKPOINT_RESTORE or the module's parameter ipc_id_choice" ipc_id_choice
+is_found 1 "requires CAP_CHECKPOINT_RESTORE or the module parameter ipc_id_choice, which is off (see cr_info --check)" ipc_id_choice
 
 # The module.
 saved_by_user
@@ -107,9 +107,9 @@ chmod 666 /dev/cryo
 mv /dev/cryo /dev/cryo.away
 as_user --check
 check "no /dev/cryo: --check does not say that there is no module" \
-	eval 'status_is 2 && said "the kernel module cryo is loaded, and /dev/cryo is not there" && not said "not loaded"'
+	eval 'status_is 2 && said "the kernel module cryo is loaded, but /dev/cryo does not exist" && not said "not loaded"'
 cr "$$"
-check "... nor does cr_checkpoint" eval 'status_is 38 && said "the kernel module cryo is loaded, and /dev/cryo is not there"'
+check "... nor does cr_checkpoint" eval 'status_is 38 && said "the kernel module cryo is loaded, but /dev/cryo does not exist"'
 mv /dev/cryo.away /dev/cryo
 end_processes
 rmmod cryo
@@ -129,7 +129,7 @@ for_user() { setpriv --reuid "$user" --regid "$user" "$@"; }
 rc=0
 err=$(for_user --groups 4,27 cr_restart --check ctx 2>&1) || rc=$?
 check "other groups: both lists are named, and the option" \
-	eval 'status_is 1 && said "its supplementary groups (" && said ") are not those of cr_restart (4, 27); --groups=own goes on"'
+	eval 'status_is 1 && said "its supplementary groups (" && said ") are not those of cr_restart (4, 27); --groups=own continues"'
 touch go
 rc=0
 err=$(for_user --groups 4,27 cr_restart --groups=own ctx 2>&1 </dev/null) || rc=$?
@@ -159,7 +159,7 @@ for ((i = 0; i < 5; i++)); do
 done
 as_user --check
 check "a pid in use: what helps is said" \
-	eval 'status_is 16 && said "is in use by sleep" && said "hint: ids" && said "of its own: --pid-ns;" && said "--no-restore-pid"'
+	eval 'status_is 16 && said "is in use by sleep" && said "hint: all ids are free in a new pid namespace: use --pid-ns;" && said "--no-restore-pid"'
 touch go
 rc=0
 runuser -u "$user" -- cr_restart --pid-ns ctx </dev/null >restart.out 2>&1 || rc=$?
@@ -194,7 +194,7 @@ for arguments in "--check fifo" "--check -F 8" "--check -"; do
 	rc=0
 	wait "$restarter" || rc=$?
 	err=$(cat "$base/stderr")
-	check "... with the status for that" eval 'status_is 4 && said "given up because of a signal" && [ -s hook ]'
+	check "... with the status for that" eval 'status_is 4 && said "interrupted by a signal" && [ -s hook ]'
 	rm -f hook
 done
 fresh

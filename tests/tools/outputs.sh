@@ -37,15 +37,15 @@ whole=$'before\nof others'
 
 hold '6>>log'
 dry
-check "appended to: --check says what stays" eval 'status_is 0 && said "10 bytes have come since the checkpoint; they stay"'
-check "... and so does the restart" eval 'runs && said "they stay"'
+check "appended to: --check says what stays" eval 'status_is 0 && said "10 bytes were added since the checkpoint and are kept"'
+check "... and so does the restart" eval 'runs && said "and are kept"'
 check "... and they are there" same "$(cat log)" "$whole"
 check "... and nowhere else" not exists log.cut.1
 hold '6>>log'
 check "appended to, --truncate: nothing is said" eval 'runs --truncate && [ -z "$err" ]'
 check "... and they are gone" same "$(cat log)" before
 hold '6>>log'
-check "appended to, --truncate=aside: it is said what is moved" eval 'runs --truncate=aside && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "appended to, --truncate=aside: it is said what is moved" eval 'runs --truncate=aside && said "a successful restart moves them to $base/work/log.cut.1"'
 check "... and it is" same "$(cat log log.cut.1)" "$whole"
 
 # In a directory that its user may not enter: cr_restart gets it from who may.
@@ -76,15 +76,15 @@ check "... and it goes on there" eval 'wait_for counts_again && [ "$(readlink "/
 
 hold '6<>log'
 dry
-check "written to: --check says where they are kept" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "written to: --check says where they are kept" eval 'status_is 0 && said "a successful restart moves them to $base/work/log.cut.1"'
 check "... and makes nothing" not exists log.cut.1
-check "... the restart says it" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "... the restart says it" eval 'runs && said "a successful restart moves them to $base/work/log.cut.1"'
 check "... and they are there" same "$(cat log.cut.1)" "of others"
 check "... and the file is what it was" same "$(cat log)" before
 end_processes
 wait_for is_gone "$pid"
 echo again >>log
-check "once more: under another name" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.2"'
+check "once more: under another name" eval 'runs && said "a successful restart moves them to $base/work/log.cut.2"'
 check "... and the first is as it was" same "$(cat log.cut.1 log.cut.2)" $'of others\nagain'
 
 # What comes while the restart is under way, which takes its time with the memory.
@@ -127,9 +127,9 @@ for how in "6>first 7<>log" "6<>log 7>last"; do
 		rc=0
 		wait "$restart" || rc=$?
 		err=$(<"$base/stderr")
-		check "... what is written anew meanwhile is not cut: the restart fails" eval 'status_is 116 && said "has been written anew"'
+		check "... what is written anew meanwhile is not cut: the restart fails" status_is 116
 		if [ "$how" = "6>first 7<>log" ]; then
-			check "... and says why" said "log: has been written anew since the checkpoint: it has 23 bytes, and had 7, of which the last 7 are others now"
+			check "... and says why" said "log: has been rewritten since the checkpoint: it has 23 bytes, and had 7, of which the last 7 now differ"
 		else
 			check "... and says why" said "work/log has been written anew while the restart was under way, and is not cut: Stale file handle"
 		fi
@@ -137,7 +137,7 @@ for how in "6>first 7<>log" "6<>log 7>last"; do
 		# What has been kept aside by then is nowhere else.
 		if [ "$how $option" = "6<>log 7>last --truncate=aside" ]; then
 			check "... what it had before stays beside it, and is told" \
-				eval 'grep -qxF "of others" log.cut.1 && said "log.cut.1 stays: the file that it is of has it no more, or may be cut yet"'
+				eval 'grep -qxF "of others" log.cut.1 && said "log.cut.1 is kept: the file whose data it holds no longer has that data, or may still be truncated"'
 			rm -f log.cut.1
 		fi
 		check "... and nothing is beside it" not exists log.cut.1
@@ -147,10 +147,10 @@ for how in "6>first 7<>log" "6<>log 7>last"; do
 done
 
 hold '6<>log'
-check "written to, --no-truncate: nothing is said of what has come" eval 'runs --no-truncate && ! said "have come"'
+check "written to, --no-truncate: nothing is said of what has come" eval 'runs --no-truncate && ! said "were added"'
 check "... and they stay" same "$(cat log)" "$whole"
 hold '6<>log'
-check "written to, --truncate: nothing is said of what has come" eval 'runs --truncate && ! said "have come"'
+check "written to, --truncate: nothing is said of what has come" eval 'runs --truncate && ! said "were added"'
 check "... and they are gone" same "$(cat log; ls log*)" $'before\nlog'
 
 hold '6>>log'
@@ -161,15 +161,15 @@ hold '6<>log'
 truncate -s 3 log
 dry
 check "a shorter file is an obstacle, and the line says what helps" \
-	eval 'status_is 116 && said "shorter than at the checkpoint: it has 3 bytes, and had 7; --changed-files=warn takes it"'
+	eval 'status_is 116 && said "shorter than at the checkpoint: it has 3 bytes, and had 7; --changed-files=warn accepts it"'
 touch log.cut.1 log.cut.2
 dry
-check "... and where the rest may be" said "an earlier restart has moved what came later to $base/work/log.cut.2; --changed-files=warn takes it"
+check "... and where the rest may be" said "an earlier restart has moved the data added later to $base/work/log.cut.2; --changed-files=warn accepts it"
 rm log.cut.?
 check "... which it does" runs --changed-files=warn
 check "... and says" said "work/log): the file is shorter than at the checkpoint: it has 3 bytes, and had 7"
 check "... in one line" same "$(grep -c shorter "$base/stderr")" 1
-check "... and what comes of it" said "there will be a hole"
+check "... and what comes of it" said "will leave a hole"
 check "... and nothing is written there" same "$(cat log)" bef
 end_processes
 wait_for is_gone "$pid"
@@ -177,7 +177,7 @@ mv log old
 echo x >log
 rc=0; err=$(cr_restart --check --changed-files=warn ctx 2>&1) || rc=$?
 check "another file that is shorter: both are said" \
-	eval 'status_is 0 && said "another file than at the checkpoint has the name" && said "shorter than at the checkpoint: it has 2 bytes, and had 7"'
+	eval 'status_is 0 && said "its name now refers to a different file" && said "shorter than at the checkpoint: it has 2 bytes, and had 7"'
 rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
 check "... and neither with --changed-files=ignore" eval 'status_is 0 && [ -z "$err" ]'
 
@@ -190,25 +190,25 @@ hold '6>>log'
 echo "$anew" >log
 dry
 check "who appends: a file that has been written anew stays, and there is a warning" \
-	eval 'status_is 0 && said "warning: pid $pid: descriptor 6 ($base/work/log): has been written anew since the checkpoint"'
+	eval 'status_is 0 && said "warning: pid $pid: descriptor 6 ($base/work/log): has been rewritten since the checkpoint"'
 rc=0; err=$(cr_restart --check --changed-files=refuse ctx 2>&1) || rc=$?
-check "... or it is refused" eval 'status_is 116 && said "written anew"'
+check "... or it is refused" eval 'status_is 116 && said "rewritten"'
 how='6<>log'
 hold "$how"
 check "$how: the context has a checksum of its end" has_end ctx 7
 echo "$anew" >log
 dry
 check "$how: a file that has been written anew is an obstacle" \
-	eval 'status_is 116 && said "work/log): has been written anew since the checkpoint: it has 29 bytes, and had 7, of which the last 7 are others now; --changed-files=warn"'
-check "... and nothing else is said of it" eval '! said "have come"'
+	eval 'status_is 116 && said "work/log): has been rewritten since the checkpoint: it has 29 bytes, and had 7, of which the last 7 now differ; --changed-files=warn"'
+check "... and nothing else is said of it" eval '! said "were added"'
 rc=0; err=$(cr_restart ctx 2>&1) || rc=$?
-check "... the restart is refused" eval 'status_is 116 && said "Restart failed" && said "written anew"'
+check "... the restart is refused" eval 'status_is 116 && said "Restart failed" && said "rewritten"'
 check "... and it is as it was" eval 'same "$(cat log)" "$anew" && not exists log.cut.1'
 rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
-check "... --changed-files=ignore says nothing of it" eval 'status_is 0 && ! said anew'
+check "... --changed-files=ignore says nothing of it" eval 'status_is 0 && ! said rewritten'
 rc=0; err=$(cr_restart --check --no-truncate ctx 2>&1) || rc=$?
-check "... --no-truncate leaves it, with a warning" eval 'status_is 0 && said "warning: " && said anew'
-check "... --changed-files=warn goes on" eval 'runs --changed-files=warn && said "warning: pid $pid: descriptor 6 ($base/work/log): has been written anew"'
+check "... --no-truncate leaves it, with a warning" eval 'status_is 0 && said "warning: " && said rewritten'
+check "... --changed-files=warn goes on" eval 'runs --changed-files=warn && said "warning: pid $pid: descriptor 6 ($base/work/log): has been rewritten"'
 hold '6<>log'
 printf 'BEFORE\nof others\n' >log
 dry
@@ -235,8 +235,8 @@ check "... of one that one may there is" has_end ctx2 51
 # Of two descriptors one appends: the other one writes where it was.
 hold '6<>log 7>>log'
 dry
-check "appended to and written to: --check says where they are kept" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
-check "... the restart says it" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "appended to and written to: --check says where they are kept" eval 'status_is 0 && said "a successful restart moves them to $base/work/log.cut.1"'
+check "... the restart says it" eval 'runs && said "a successful restart moves them to $base/work/log.cut.1"'
 check "... and they are there" same "$(cat log.cut.1)" "of others"
 check "... and the file is what it was" same "$(cat log)" before
 
@@ -256,7 +256,7 @@ wait_for is_gone "$pid"
 echo "of others" >>own/log
 rc=0
 err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
-check "where they cannot be kept: refused" eval 'status_is 13 && said "10 bytes have come since the checkpoint, and cannot be kept in $base/work/own/log.cut.1: Permission denied (--truncate cuts them"'
+check "where they cannot be kept: refused" eval 'status_is 13 && said "10 bytes were added since the checkpoint, and cannot be saved in $base/work/own/log.cut.1: Permission denied (--truncate removes them"'
 
 # A script and the job that it restarts write to one file.
 fresh
@@ -333,7 +333,7 @@ for who in 0 "$(id -u "$user")"; do
 		check "user $who, $way: nothing of the log is lost" whole_log
 		[ "$way" = error ] || err=$(cat err)
 		[ "$way" = error ] || check "... and it is said whose it is, too" \
-			eval 'said "they stay, as pid " && said "(bash), which is not in the context, has it open for writing, too"'
+			eval 'said "and are kept, as pid " && said "(bash), which is not in the context, has it open for writing"'
 	done
 	batch "$who" file --kill
 	check "user $who, ended by the checkpoint: nothing of the log is lost" whole_log
@@ -345,13 +345,13 @@ if [ -n "$scope" ]; then
 	err=$(cat err)
 	check "where the script's open file cannot be had: nothing of the script's is lost" \
 		eval '! grep -qaP "\x00" log && begins_as_before && [ "$(grep -c "^script: " log)" = 3 ]'
-	check "... and it is said what may be" said "what it writes may overwrite output of the job"
+	check "... and it is said what may be" said "without O_APPEND (>> in the shell): it may overwrite output of the job"
 	echo "$scope" >"$yama"
 fi
 
 hold '6<>log'
 exec 8<>log
-check "open in a process that is no ancestor" eval 'runs && said "they stay"'
+check "open in a process that is no ancestor" eval 'runs && said "and are kept"'
 exec 8>&-
 check "... it is not cut" same "$(cat log)" "$whole"
 
@@ -371,10 +371,10 @@ echo "of others" >>log
 exec 8<>log
 rc=0; err=$(as_user cr_restart --check ctx 2>&1 8>&-) || rc=$?
 check "open in a process of another user: it is found, too" \
-	eval 'status_is 0 && said "they stay, as a process that cannot be seen has it open for writing, too"'
+	eval 'status_is 0 && said "and are kept, as a process that cannot be seen has it open for writing"'
 exec 8>&-
 rc=0; err=$(as_user cr_restart --check ctx 2>&1) || rc=$?
-check "... and when it is closed that is the end of it" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "... and when it is closed that is the end of it" eval 'status_is 0 && said "a successful restart moves them to $base/work/log.cut.1"'
 
 # Two restarts of one context at one moment: the second fails, or comes after all of the first.  Each line is in the file, or beside it.
 fresh

@@ -138,19 +138,19 @@ rc=0
 err=$("${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
 echo "$limit" >/proc/sys/user/max_user_namespaces
 check "no user namespaces: it is said what is missing" \
-	eval 'status_is 1 && said "cr_restart: Restart failed: --pid-ns: cannot make a user namespace, which it takes without CAP_SYS_ADMIN: there are as many as user.max_user_namespaces"'
+	eval 'status_is 1 && said "cr_restart: Restart failed: --pid-ns: cannot create a user namespace, which it takes without CAP_SYS_ADMIN: limit reached: user.max_user_namespaces"'
 limit=$(cat /proc/sys/user/max_mnt_namespaces)
 echo 0 >/proc/sys/user/max_mnt_namespaces
 rc=0
 err=$(cr_restart --pid-ns --run-on-fail-temp='exit 44' ctx 2>&1 </dev/null) || rc=$?
 echo "$limit" >/proc/sys/user/max_mnt_namespaces
 check "no mount namespaces: it is said which limits there are" \
-	eval 'status_is 1 && said "cannot make a pid namespace: there are as many as user.max_user_namespaces, user.max_pid_namespaces or user.max_mnt_namespaces"'
+	eval 'status_is 1 && said "cannot create a pid namespace: limit reached: user.max_user_namespaces, user.max_pid_namespaces or user.max_mnt_namespaces"'
 # As AppArmor may have it: a namespace in which nothing can be done.
 rc=0
 err=$(unshare -m sh -c 'mount --bind /proc /proc && mount -o remount,ro,bind /proc && exec "$@"' - "${as_user[@]}" cr_restart --pid-ns ctx 2>&1 </dev/null) || rc=$?
 check "a user namespace that permits nothing: it is said" \
-	eval 'said "--pid-ns: the user namespace is there, but does not permit to write /proc/self/setgroups: Read-only file system"'
+	eval 'said "--pid-ns: the user namespace was created, but does not permit to write /proc/self/setgroups: Read-only file system"'
 # Debian's own.
 switch=/proc/sys/kernel/unprivileged_userns_clone
 if [ -w $switch ]; then

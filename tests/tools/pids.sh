@@ -37,7 +37,7 @@ for round in {1..8}; do
 	wait_for forks_on && wait_for forks_on || break
 done
 # A shell that is saved in the middle of its "echo >last" has its output there: cr_restart warns, rightly.
-err=$(grep -v 'warning: .*descriptor 1 .*: goes on there' out)
+err=$(grep -v 'warning: .*descriptor 1 .*: continues to write there' out)
 check "checkpoints and restarts while it forks" eval '[ "$round" = 8 ] && [ -z "$err" ]'
 check "no child is given an id that another one had" not grep . again
 done_testing

@@ -23,7 +23,7 @@ unshare -T --monotonic -10 --fork cr_restart --redirect 1=lines ctx 2>err </dev/
 begin=$SECONDS
 check "it goes on" goes_on
 check "... soon" test $((SECONDS - begin)) -lt 9
-check "cr_restart warns" grep -qF "a time of it that was computed before comes so much later (--time-ns has it go on)" err
+check "cr_restart warns" grep -qF "absolute timeouts computed before the checkpoint expire that much later (--time-ns continues the clock)" err
 kill -9 "$pid"
 wait_for is_gone "$pid"
 while goes_on 0.1; do :; done

@@ -86,11 +86,11 @@ saved "exec $speaker . >log 2>&1"
 cp log log.old
 speaks "cr_restart ctx >new 2>q.err"
 check "a process whose output is a file: it stays there" eval '[ ! -s new ] && has log "in end"'
-check "... which is said" said "descriptor 1 ($PWD/log): goes on there, and not to standard output of cr_restart (--redirect 1=FILE"
+check "... which is said" said "descriptor 1 ($PWD/log): continues to write there, not to standard output of cr_restart (--redirect 1=FILE"
 cp log.old log
 echo something >new
 speaks "cr_restart ctx >>new 2>q.err"
-check "... not where there is other output already" eval 'has_no q.err "cr_restart.*descriptor 1 .*goes on there"'
+check "... not where there is other output already" eval 'has_no q.err "cr_restart.*descriptor 1 .*continues to write there"'
 rm log
 speaks "cr_restart ctx 2>q.err"
 check "it is gone: refused, and the line says what helps" eval 'status_is 2 && said "cannot be found: No such file or directory (--redirect 1=FILE"'
@@ -123,7 +123,7 @@ refused 22 "no process of the context has a descriptor 99" 99=x
 refused 22 "no process 999999 is in the context" 999999:1=x
 refused 22 "it is the same open file as another descriptor, which goes to" 1=x 2=y
 refused 21 "is a directory" 1=.
-refused 2 "cannot be made: No such file or directory" 1=nowhere/x
+refused 2 "cannot be created: No such file or directory" 1=nowhere/x
 check "... and makes nothing" not exists x
 
 # With the rights of whose process it is.
@@ -137,7 +137,7 @@ pid=$(<pid)
 cr --kill -f ctx "$pid"
 wait_for is_gone "$pid"
 rm log
-refused 13 "where --redirect leads it, cannot be opened: Permission denied" 1=own/x
+refused 13 "cannot be opened: Permission denied" 1=own/x
 cr_restart --redirect 1=mine ctx </dev/null 2>q.err &
 started+=("$!")
 wait_for has mine out

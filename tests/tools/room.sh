@@ -43,7 +43,7 @@ check "... it runs" runs
 head -c 3500k /dev/zero >"$small/others"
 try --check
 check "... and now there is none: --check says so" \
-	eval 'status_is 28 && said "$small/file: its contents take 1048576 bytes, and " && said "are free in its file system (--relocate=OLD=NEW leads to another one)"'
+	eval 'status_is 28 && said "$small/file: its contents take 1048576 bytes, and " && said "are free in its file system (--relocate=OLD=NEW selects another one)"'
 mkdir other
 check "... elsewhere there is" runs --relocate="$small=$PWD/other"
 try

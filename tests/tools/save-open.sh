@@ -68,24 +68,24 @@ check "... by its name" seen "$script"
 cp -p spool/job17/script saved
 rm -r spool/job17
 only_checked
-check "it is gone: --check allows for it" eval 'status_is 0 && said "$script): is gone; the process gets a file without a name"'
+check "it is gone: --check allows for it" eval 'status_is 0 && said "$script): no longer exists; the process gets an unnamed file"'
 check "... and it goes on to its last line" goes_to_its_end
 check "... from a removed file" seen "$script (deleted)"
 check "... of which nothing is left" not exists spool/job17
 
 only_checked --restore-files
-check "--restore-files: it is said" eval 'status_is 0 && said "is gone, and made again"'
+check "--restore-files: it is said" eval 'status_is 0 && said "no longer exists, and is recreated"'
 check "... it goes on" goes_to_its_end --restore-files
 check "... by its name" seen "$script"
 check "... and the file stays, as it was" eval 'cmp "$script" saved && [ "$(stat -c "%a %Y" "$script")" = "$(stat -c "%a %Y" saved)" ]'
 
 echo "echo other >other" >spool/job17/script
 only_checked
-check "another one has the name: it is told" eval 'status_is 0 && said "has changed since the checkpoint; the process gets a file without"'
+check "another one has the name: it is told" eval 'status_is 0 && said "has changed since the checkpoint; the process gets an unnamed file"'
 check "... the script goes on as it was" goes_to_its_end
 check "... and the other one is left alone" eval 'not seen "$script" && not exists other && grep -q other "$script"'
 only_checked --changed-files=refuse
-check "--changed-files=refuse" eval 'not status_is 0 && said "another file" && not said "without a name"'
+check "--changed-files=refuse" eval 'not status_is 0 && said "another file" && not said "unnamed"'
 
 rm -r spool/job17
 mkdir -p spool/job17
@@ -112,7 +112,7 @@ rm -r spool
 check "nothing can be made in its place: it goes on" goes_to_its_end
 check "... from memory" seen "/memfd:script (deleted)"
 only_checked --restore-files
-check "--restore-files: refused" eval 'not status_is 0 && said "is gone, and cannot be made again in $base/work/spool"'
+check "--restore-files: refused" eval 'not status_is 0 && said "no longer exists, and cannot be recreated in $base/work/spool"'
 rm spool
 
 # From a restarted one, once more.
@@ -135,7 +135,7 @@ cr --kill --save-open -f ctx "$pid"
 wait_for is_gone "$pid"
 echo more >>log
 only_checked
-check "a log that has grown is used" eval 'status_is 0 && said "log: size 6 -> 11" && not said "without a name"'
+check "a log that has grown is used" eval 'status_is 0 && said "log: size 6 -> 11" && not said "unnamed"'
 
 # Of an ordinary user: the file is still the same one, has been written to, and is not to be read by him any more.
 fresh
@@ -151,11 +151,11 @@ as_user cr_checkpoint --kill --save-open -f "$base/work/ctx" "$pid"
 wait_for is_gone "$pid"
 chmod 600 spool/job17/script
 rc=0; err=$(as_user cr_restart --check ctx </dev/null 2>&1) || rc=$?
-check "not changed, and not to be read: said as before" eval 'not said "without a name"'
+check "not changed, and not to be read: said as before" eval 'not said "unnamed"'
 echo "echo more" >>spool/job17/script
 rc=0; err=$(as_user cr_restart --check ctx </dev/null 2>&1) || rc=$?
 check "changed and not to be read: the contents of the context are used" \
-	eval 'status_is 0 && said "cannot be read any more; the process gets a file without a name"'
+	eval 'status_is 0 && said "can no longer be read; the process gets an unnamed file"'
 before=$(<count)
 as_user cr_restart ctx </dev/null >/dev/null 2>&1 &
 started+=("$!" "$pid")

@@ -84,7 +84,7 @@ for who in 0 "$(id -u "$user")"; do
 	err=$(cat "$base/err.A" "$base/err.B")
 	check "... and nothing is lost" whole
 	check "... what is there twice, and what helps, has been said" \
-		eval 'said "bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: output of the job itself among them will be there twice (--truncate=aside moves them to $base/work/log.cut.1)"'
+		eval 'said "bytes were added since the checkpoint and are kept, as other processes had it open for writing: output of the job among them will be duplicated (--truncate=aside moves them to $base/work/log.cut.1)"'
 	again
 	check "one, and once more" eval 'restart_of B "$who" && restart_of B "$who" && restart_of A "$who"'
 	check "... and nothing is lost" whole
@@ -93,12 +93,12 @@ done
 
 again
 err=$(as_user cr_restart --check A.ctx 2>&1 </dev/null); rc=$?
-check "--check says the same" eval 'status_is 0 && said "they stay, as other processes had it open for writing, too"'
+check "--check says the same" eval 'status_is 0 && said "and are kept, as other processes had it open for writing"'
 check "... and does nothing" cmp -s log log.before
 
 batch '>log' 0 --kill
 err=$(cr_restart --check A.ctx 2>&1 </dev/null); rc=$?
-check "--kill: of the first, the other's output has come" eval 'status_is 0 && said "they stay, as other"'
+check "--kill: of the first, the other's output has come" eval 'status_is 0 && said "and are kept, as other"'
 err=$(cr_restart --check B.ctx 2>&1 </dev/null); rc=$?
 check "... of the last, nothing" eval 'status_is 0 && [ -z "$err" ]'
 restart_of A 0 & a=$!
@@ -118,7 +118,7 @@ batch '>log' 0
 size=$(cr_info --json A.ctx | sed '/"section_list"/,$d' | grep -o '"size": *[0-9]*' | grep -o '[0-9]*$' | sort -n | head -n 1)
 echo "of others" >>log
 err=$(cr_restart --check --truncate=aside A.ctx 2>&1 </dev/null); rc=$?
-check "--truncate=aside: --check says what is moved" eval 'status_is 0 && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "--truncate=aside: --check says what is moved" eval 'status_is 0 && said "a successful restart moves them to $base/work/log.cut.1"'
 check "... the restart does it" eval 'restart_of A 0 --truncate=aside'
 check "... what has come is there" eval 'grep -q "^of others" log.cut.1 && not grep -q others log'
 check "... and the job goes on where it was" eval 'all_lines_of A && not grep -qaP "\x00" log && same "$(sort log | uniq -d)" ""'
@@ -132,7 +132,7 @@ again
 truncate -s 3 log
 err=$(cr_restart --check A.ctx 2>&1 </dev/null); rc=$?
 check "a shared file that is shorter now: refused, and it is said that others had it" \
-	eval 'status_is 116 && said "the file is shorter than at the checkpoint: it has 3 bytes" && said ", and other processes had it open for writing, too; --changed-files=warn takes it"'
+	eval 'status_is 116 && said "the file is shorter than at the checkpoint: it has 3 bytes" && said ", and other processes had it open for writing, too; --changed-files=warn accepts it"'
 check "... --changed-files=warn" restart_of A 0 --changed-files=warn
 err=$(cat "$base/err.A")
 check "... foretells no hole, and makes none" eval 'said "and other processes had it open" && not said hole && not grep -qaP "\x00" log'
@@ -190,19 +190,19 @@ appends() { [ $((8#$(info_of flags "$1") & 02000)) -ne 0 ]; }
 before='' after=''
 hold '6<>log'
 check "a file that nobody else has: the context says nothing" not outside ctx
-check "... what has come is moved" eval 'runs && said "a restart that succeeds moves them to $base/work/log.cut.1"'
+check "... what has come is moved" eval 'runs && said "a successful restart moves them to $base/work/log.cut.1"'
 check "... and it does not append" not appends 6
 
 # Another open file of it, of somebody who has closed it since.
 before='exec 8<>log' after='exec 8>&-'
 hold '6<>log 8>&-'
 check "others write to it by an open file of their own: it is in the context" eval 'cr_info --json ctx | grep -A1 "\"outside\"" | grep -q writer && cr_info -vv ctx | grep -q "log, .*, also written to by others"'
-check "... what has come stays" eval 'runs && said "they stay, as other processes had it open for writing, too"'
+check "... what has come stays" eval 'runs && said "and are kept, as other processes had it open for writing"'
 check "... all of it" same "$(cat log)" $'before\nof others'
 check "... and it has its own place" eval 'same "$(info_of pos 6)" 0 && not appends 6'
-check "... where it may overwrite that, which is said" said "writes on where it was, at byte 0, and may overwrite them"
+check "... where it may overwrite that, which is said" said "continues to write at byte 0, and may overwrite them"
 hold '6>log 8>&-'
-check "... who only writes, and was at its end" eval 'runs && said "output of the job itself among them will be there twice"'
+check "... who only writes, and was at its end" eval 'runs && said "output of the job among them will be duplicated"'
 check "... appends" appends 6
 check "... behind all of it" same "$(cat log)" $'of others'
 
@@ -214,7 +214,7 @@ check "... it appends from then on" appends 7
 cr --kill -f ctx "$pid"
 wait_for is_gone "$pid"
 echo "again of others" >>log
-check "... and in its next life" eval 'runs && said "they stay" && appends 7'
+check "... and in its next life" eval 'runs && said "and are kept" && appends 7'
 check "... everything is there" same "$(cat log)" $'before\nof others\nagain of others'
 
 # Who checkpoints a job on its behalf has its files, but is no other.

@@ -61,7 +61,7 @@ server sock 0600 0 a
 other=$pid
 pid=$job
 dry
-check "another one has the name, and answers: refused" eval 'status_is 98 && said "another socket or file than at the checkpoint has the name $base/work/a/sock"'
+check "another one has the name, and answers: refused" eval 'status_is 98 && said "the name $base/work/a/sock now refers to a different socket or file"'
 sleep 0.5
 check "... and has not been called" wait_for eval 'same "$(cut -d" " -f2 count)" 0'
 kill -9 "$other"
@@ -73,7 +73,7 @@ check "... by the restart" file_is a/sock "600 0 0"
 rm a/sock
 echo file >a/sock
 dry
-check "a file has the name: refused" eval 'status_is 98 && said "another socket or file"'
+check "a file has the name: refused" eval 'status_is 98 && said "now refers to a different socket or file"'
 rm a/sock
 rmdir a
 dry
@@ -134,7 +134,7 @@ echo 0 >/proc/sys/user/max_user_namespaces
 rc=0
 err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
 echo "$namespaces" >/proc/sys/user/max_user_namespaces
-check "... and who may not: refused" eval 'status_is 98 && said "it was bound to $base/work/sock.tmp, which is in use: that takes CAP_SYS_CHROOT, or that users may make user namespaces"'
+check "... and who may not: refused" eval 'status_is 98 && said "it was bound to $base/work/sock.tmp, which is in use: that requires CAP_SYS_CHROOT or unprivileged user namespaces"'
 
 fresh
 runuser -u "$user" -- "$here/listener" "$base/work/sock" 0600 1000 "$base/work/count" >/dev/null 2>&1 &

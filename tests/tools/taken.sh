@@ -181,7 +181,7 @@ if [ "$pid" -gt 310 ]; then
 	job ''
 	what="an id"
 	echo "$((pid - 1))" >/proc/sys/kernel/pid_max
-	is_said 22 "is no id here: /proc/sys/kernel/pid_max, which root may raise, is $((pid - 1))"
+	is_said 22 "is out of range: kernel.pid_max is $((pid - 1)) (root can raise it with sysctl)"
 	echo "$most" >/proc/sys/kernel/pid_max
 	runs_again
 fi

@@ -475,9 +475,9 @@ TEST("altered pages that have no hash are found by the checksum of their section
       const Source source = Source::open(directory / "second");
       const Context second = read_context(source);
       const Chain chain(second, source, {directory / "second", {}});
-      CHECK_ERROR(EBADMSG, "which has been altered", chain.verify(second));
-      CHECK_ERROR(EBADMSG, "which has been altered", chain.verify_sections(second));
-      CHECK_ERROR(EBADMSG, "which has been altered", Parent(directory / "second").load());
+      CHECK_ERROR(EBADMSG, "which has been modified", chain.verify(second));
+      CHECK_ERROR(EBADMSG, "which has been modified", chain.verify_sections(second));
+      CHECK_ERROR(EBADMSG, "which has been modified", Parent(directory / "second").load());
     }
   }
 }
@@ -535,7 +535,7 @@ TEST("merged: another ancestor is noticed, and so is a wrong result") {
   Bytes altered = full;
   altered[context.pages.back().data_offset + 99] ^= std::byte{4};
   directory.write("first", altered);
-  CHECK_ERROR(EBADMSG, "first, which has been altered", merge(context, chain, [](auto) {}));
+  CHECK_ERROR(EBADMSG, "first, which has been modified", merge(context, chain, [](auto) {}));
   directory.write("first", full);
   heap.set(5, 77);
   const Bytes other = context_of(heap);
@@ -558,7 +558,7 @@ TEST("a parent that cannot be one") {
   CHECK_ERROR(EBADMSG, "PAGE_DATA: wrong checksum", Parent(path).load());
   full.resize(full.size() - 1);
   directory.write("first", full);
-  CHECK_ERROR(EBADMSG, "is cut", Parent(path));
+  CHECK_ERROR(EBADMSG, "is truncated", Parent(path));
 }
 
 TEST("a chain that is broken makes no parent") {
@@ -681,14 +681,16 @@ TEST("generations: those of another job of the same id are no parents, and stay"
   std::vector<std::string> notes;
   const Generations theirs(directory / "", 7, job_of(other));
   CHECK_EQ(theirs.newest(notes, [](const Parent&) {})->files().front().path, directory / "context.7.3");
-  CHECK(notes.size() == 1 && notes[0].find("context.7.5 is there: of another job that has had the id 7") != std::string::npos);
+  CHECK(notes.size() == 1 &&
+        notes[0].find("context.7.5 is from another job that had the id 7") != std::string::npos);
   CHECK(theirs.next(false).ends_with("context.7.6"));
   Heap third(10);
   third.set(9, 5678);
   notes.clear();
   CHECK(!Generations(directory / "", 7, job_of(third)).newest(notes, [](const Parent&) {}));
-  CHECK(notes.size() == 2 && notes[0].find("context.7.5 and 2 more are there: of another job") != std::string::npos);
-  CHECK(notes.size() == 2 && notes[1].find("none of the contexts that are there can be a parent") != std::string::npos);
+  CHECK(notes.size() == 2 &&
+        notes[0].find("context.7.5 and 2 more are from another job") != std::string::npos);
+  CHECK(notes.size() == 2 && notes[1].find("no existing context can be the parent") != std::string::npos);
 }
 
 TEST("generations: what has been written says whose it is") {

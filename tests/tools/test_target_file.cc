@@ -276,7 +276,7 @@ TEST("of two contexts for one name the later one keeps it, whichever is complete
     }
     for (TargetFile* file : {&later, &earlier}) file->sync();
     later.publish();
-    CHECK_ERROR(EBUSY, "ctx has come from a later checkpoint meanwhile", earlier.publish());
+    CHECK_ERROR(EBUSY, "ctx is from a later checkpoint", earlier.publish());
     CHECK_EQ(contents(scratch.file("ctx")), magic + "later");
     write_context(options, magic + "last");
     CHECK_EQ(contents(scratch.file("ctx")), magic + "last");
@@ -290,7 +290,7 @@ TEST("of two contexts for one name the later one keeps it, whichever is complete
   first.captured();
   write_context(options_for(in_place.file("ctx"), Placement::kClobber), magic + "later");
   first.sync();
-  CHECK_ERROR(EBUSY, "ctx has come from a later checkpoint meanwhile", first.publish());
+  CHECK_ERROR(EBUSY, "ctx is from a later checkpoint", first.publish());
   CHECK_EQ(contents(in_place.file("ctx")), magic + "later");
   Scratch scratch;
   TargetFile earlier(options_for(scratch.file("ctx"))), later(options_for(scratch.file("ctx")));

@@ -36,7 +36,7 @@ check "... its thread joins" has_event cryo_restart_join "coordinator=[1-9][0-9]
 for state in committing registers setup tables go; do
 	check "... state $state" has_event cryo_restart_state "coordinator=[1-9][0-9]* state=$state"
 done
-if grep -q 'is read, not mapped: Operation not supported' restart.out; then
+if grep -q 'cannot be mapped, is read in full: Operation not supported' restart.out; then
 	echo "# this kernel cannot map (no CONFIG_MMU_NOTIFIER)"
 else
 	check "... a page is waited for" has_event cryo_map_fault "pid=$pid address=0x[1-9a-f]"

@@ -88,7 +88,7 @@ says "PROCESS 1000; pid 1000, ppid " "it shows them"
 exits 0 "without verification" --no-verify good
 says "were not verified" "it says that it did not verify"
 exits 1 "a context that is cut" part
-says "part is cut: ends at byte 5000 without an end mark" "it says where"
+says "part is truncated: ends at byte 5000 without an end mark" "it says where"
 exits 1 "a context that is damaged" bad
 says "bad: byte " "it says where"
 exits 1 "a header that is damaged" newer
@@ -112,9 +112,9 @@ if [ "$(id -u)" = 0 ]; then
 	cp good.zst theirs/own.zst
 	chown -h 54321 theirs/link theirs/packed.zst theirs/plain
 	exits 3 "a link of another user, for root" theirs/link
-	says "link: the symbolic link $dir/theirs/link belongs to user 54321, who can have it lead anywhere: name the file itself" "it says so"
+	says "link: the symbolic link $dir/theirs/link belongs to user 54321, who can point it anywhere: name the file itself" "it says so"
 	exits 3 "what another user has compressed, for root" theirs/packed.zst
-	says "belongs to user 54321, and would have to be unpacked: look at it as its owner (runuser -u USER -- cr_info FILE)" "it says so"
+	says "belongs to user 54321, and would have to be unpacked: run cr_info as its owner (runuser -u USER -- cr_info FILE)" "it says so"
 	exits 0 "what he has not" theirs/plain
 	exits 1 "a directory with all of them" theirs
 	says "packed.zst belongs to user 54321, and would have to be unpacked" "it says why"

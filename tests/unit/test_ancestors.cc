@@ -177,12 +177,12 @@ TEST("pages elsewhere that cannot be") {
 
 TEST("no page twice, here and elsewhere") {
   const std::uint64_t own = read(ContextBuilder().build()).pages.front().runs.front().start;
-  refused(fmt::format("page {:#x} of memory 1 comes twice", own), [&](Parts& p) { p.run.start = own; });
+  refused(fmt::format("page {:#x} of memory 1 appears twice", own), [&](Parts& p) { p.run.start = own; });
   ContextBuilder builder;
   add(builder, good_parts());
   ContextBuilder again = builder;
   again.extra.insert(again.extra.begin(), builder.extra.front());
-  CHECK_ERROR(EBADMSG, "comes twice", read(again.build()));
+  CHECK_ERROR(EBADMSG, "appears twice", read(again.build()));
   again = builder;
   again.extra.push_back(builder.extra.back());
   CHECK_ERROR(EBADMSG, "ANCESTORS: object 0 has it twice", read(again.build()));
@@ -195,7 +195,7 @@ TEST("a chain that is whole") {
   std::filesystem::rename(family.path("parent"), family.path("other/parent"));
   family.look({{}, family.path("other")});
   CHECK_ERROR(ENOENT, "/parent, which cannot be opened", family.look());
-  CHECK_ERROR(ENOENT, "comes from no directory", family.look({{}, {}}));
+  CHECK_ERROR(ENOENT, "not read from a directory", family.look({{}, {}}));
 }
 
 TEST("the context may be known by a link") {
@@ -214,7 +214,7 @@ TEST("an ancestor that is not what it was") {
   };
   const Context context = read(family.bytes);
   altered(context.pages[0].data_offset + 17);
-  CHECK_ERROR(EBADMSG, "/parent, which has been altered", family.look());
+  CHECK_ERROR(EBADMSG, "/parent, which has been modified", family.look());
   altered(8);
   CHECK_ERROR(EBADMSG, "/parent, which is damaged", family.look());
   family.write("parent", Bytes(family.bytes.begin(), family.bytes.end() - 1));
@@ -222,7 +222,7 @@ TEST("an ancestor that is not what it was") {
   ContextBuilder other;
   other.process().command = "another";
   family.write("parent", other.build());
-  CHECK_ERROR(EBADMSG, "/parent, and there is another one of that name", family.look());
+  CHECK_ERROR(EBADMSG, "/parent, but another context has that name", family.look());
   family.write("parent", family.bytes);
   family.look();
 }

@@ -111,8 +111,8 @@ TEST("obstacles: a clock that has gone back") {
   const Findings behind = findings({});
   CHECK_EQ(behind.warnings.size(), 1U);
   CHECK_EQ(behind.warnings.empty() ? "" : behind.warnings.front(),
-           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: a time of it that was computed before comes so much "
-           "later (a restart by root with --time-ns has it go on)");
+           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: absolute timeouts computed before the checkpoint "
+           "expire that much later (a restart by root with --time-ns continues the clock)");
   RestartOptions options;
   options.time_namespace = true;
   CHECK(findings(options).warnings.empty());
@@ -251,9 +251,10 @@ TEST("obstacles: session and group") {
   builder.process().head.pgid = 3999996;
   const Findings findings = check_process_of(builder, options);
   SAYS(findings, EPERM,
-       "pid 3999999: its session 3999997 can only be entered by being born in it (without --restore-sid it is in that of cr_restart)");
+       "pid 3999999: cannot enter session 3999997: sessions are only inherited by fork(2) (without "
+       "--restore-sid, it gets that of cr_restart)");
   SAYS(findings, ESRCH,
-       "pid 3999999: its process group 3999996 does not exist (without --restore-pgid it is in that of cr_restart)");
+       "pid 3999999: its process group 3999996 does not exist (without --restore-pgid, it gets that of cr_restart)");
   // It is made by who has the number, where that can be had.
   options.restore_pid = true;
   options.restore_sid = false;
@@ -302,7 +303,7 @@ TEST("obstacles: working directory") {
   ::mkdir(builder.process().cwd->path.c_str(), 0);
   const AsNobody nobody;
   SAYS(check_process_of(builder), EACCES,
-       "pid 3999999: its working directory {} may not be entered: Permission denied (--relocate=OLD=NEW leads to another one)",
+       "pid 3999999: its working directory {} may not be entered: Permission denied (--relocate=OLD=NEW selects another one)",
        builder.process().cwd->path);
 }
 
@@ -340,12 +341,11 @@ TEST("obstacles: timers that wake the machine") {
   timer.clockid = kAlarmClock;
   builder.process().posix_timers.timers.push_back(timer);
   SAYS(check_process_of(builder), EPERM,
-       "pid 3999999: POSIX timer 4 wakes the machine, which takes CAP_WAKE_ALARM");
+       "pid 3999999: POSIX timer 4 wakes the machine, which requires CAP_WAKE_ALARM");
   add_file(builder, CRYO_FILE_TIMERFD, "anon_inode:[timerfd]", 0).timerfd = cryo_timerfd{};
   builder.context.files.at(1).timerfd->clockid = kAlarmClock;
   SAYS(check_files_of(builder), EPERM,
-       "pid 3999999: descriptor 3 (anon_inode:[timerfd]): a timer that wakes the machine takes "
-       "CAP_WAKE_ALARM");
+       "pid 3999999: descriptor 3 (anon_inode:[timerfd]): a timer that wakes the machine requires CAP_WAKE_ALARM");
 }
 
 TEST("obstacles: threads") {
@@ -364,20 +364,22 @@ TEST("obstacles: threads") {
   RestartOptions options;
   options.restore_pid = false;
   const Findings findings = check_threads_of(builder, options);
-  WARNS(findings, "thread 3999999: of the CPUs that it may run on, 127936, none can be had here: it may run on 1-2");
+  WARNS(findings, "thread 3999999: none of the CPUs in its affinity mask (127936) is available: it may run on 1-2");
   SAYS(findings, EPERM,
        "thread 3999999: cr_restart may not give it its real-time scheduling (policy 1, priority 99)");
   SAYS(findings, EPERM, "thread 3999999: cr_restart may not give it its real-time I/O priority");
   SAYS(findings, EPERM,
        "thread 3999999: cr_restart may not install its seccomp filters without no_new_privs");
   thread.cpus = {0xa};
-  WARNS(check_threads_of(builder, options), "thread 3999999: of the CPUs that it may run on, 1,3, only 1 can be had here: it may run on 1-2");
+  WARNS(check_threads_of(builder, options),
+        "thread 3999999: of the CPUs in its affinity mask (1,3), only 1 is available: it may run on 1-2");
   // Another one may run on more.
   Thread wider = thread;
   wider.cpus = {0xb, 0};
   builder.process().threads.push_back(wider);
-  WARNS(check_threads_of(builder, options), "thread 3999999: of the CPUs that it may run on, 1,3, only 1 can be had here");
-  WARNS(check_threads_of(builder, options), "thread 3999999: of the CPUs that it may run on, 0-1,3, only 1 can be had here: it may run on 1-2");
+  WARNS(check_threads_of(builder, options), "thread 3999999: of the CPUs in its affinity mask (1,3), only 1 is available");
+  WARNS(check_threads_of(builder, options),
+        "thread 3999999: of the CPUs in its affinity mask (0-1,3), only 1 is available: it may run on 1-2");
   builder.process().threads.pop_back();
   WARNS(findings, "thread 3999999: its NUMA memory policy: node {} cannot be had: it is left out", CRYO_MAX_NODES - 1);
   SAYS(findings, EINVAL, "thread 3999999: has pending signals, which cannot be restored without its id");
@@ -497,7 +499,7 @@ TEST("obstacles: files by their paths") {
        "pid 3999999: descriptor 5 (/dev/null): is not the same device as at the checkpoint");
   SAYS(findings, ESTALE,
        "pid 3999999: descriptor 6 ({}/short): the file is shorter than at the checkpoint: it has 4 bytes, "
-       "and had 10; --changed-files=warn takes it, as it is {}",
+       "and had 10; --changed-files=warn accepts it as is {}",
        path, other_file(6));
   if (others)
     SAYS(findings, EACCES,
@@ -509,8 +511,7 @@ TEST("obstacles: files by their paths") {
        "directory",
        path);
   SAYS(findings, ENOENT,
-       "pid 3999999: descriptor 10 (anon_inode:inotify): {}/watched, which watch 5 of it is of, cannot be "
-       "watched: No "
+       "pid 3999999: descriptor 10 (anon_inode:inotify): cannot watch {}/watched (watch descriptor 5): No "
        "such file or directory",
        path);
 }
@@ -532,8 +533,9 @@ TEST("inotify: a file that was made since is not what was watched, whatever its 
     return check_files_of(builder);
   };
   const auto says = [&](const Findings& findings) {
-    return std::any_of(findings.warnings.begin(), findings.warnings.end(),
-                       [](const auto& one) { return fmt::format("{}", one).find("will be of another file") != std::string::npos; });
+    return std::any_of(findings.warnings.begin(), findings.warnings.end(), [](const auto& one) {
+      return fmt::format("{}", one).find("will be on a different file") != std::string::npos;
+    });
   };
   CHECK(!says(others(now.st_ino, 10)));
   CHECK(says(others(now.st_ino + 1, 10)));
@@ -555,10 +557,11 @@ TEST("obstacles: another file of the name") {
   const Findings findings = check_files_of(builder);
   CHECK(!findings.problems.empty());
   CHECK(findings.problems.front().code == ESTALE);
-  CHECK(findings.problems.front().text.find("another file than at the checkpoint has the name (inode") !=
+  CHECK(findings.problems.front().text.find("its name now refers to a different file (inode") !=
         std::string::npos);
   CHECK(findings.problems.front().text.ends_with(
-      fmt::format("; --relocate={}={} says that it is the right one, --changed-files=warn takes it as it is", path, path)));
+      fmt::format("; --relocate={}={} declares it to be the right one, --changed-files=warn accepts it as is",
+                  path, path)));
   // As cp -p leaves it.
   inode.mtime_sec = now.st_mtim.tv_sec;
   inode.mtime_nsec = static_cast<std::uint32_t>(now.st_mtim.tv_nsec);
@@ -580,8 +583,8 @@ TEST("obstacles: the context itself, on its way in a message") {
   findings.other_uses = find_other_uses(builder.context, chain, {});
   check_files(builder.context, {}, {}, findings);
   SAYS(findings, ETXTBSY,
-       "pid 3999999: file {} passed in a message: is the context that is to be restarted, or one that it needs, and is mapped "
-       "for writing or passed in a message (--relocate=OLD=NEW if it is elsewhere now)",
+       "pid 3999999: file {} passed in a message: is the context being restarted, or one that it needs, and is mapped for "
+       "writing or passed in a message (--relocate=OLD=NEW if it is elsewhere now)",
        path);
 }
 
@@ -627,7 +630,7 @@ TEST("obstacles: redirections") {
   std::copy(path.begin(), path.end(), address.sun_path);
   CHECK_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   redirect(builder.context, {parse_redirection("3=" + path)});
-  SAYS(check_files_of(builder), EOPNOTSUPP, "pid 3999999: descriptor 3: {}, where --redirect leads it, is a socket", path);
+  SAYS(check_files_of(builder), EOPNOTSUPP, "pid 3999999: descriptor 3: --redirect target {} is a socket", path);
   ::close(listener);
 }
 
@@ -688,8 +691,8 @@ TEST("obstacles: a file that has changed") {
   Findings findings;
   check_changed(builder.context, options, findings);
   SAYS(findings, ESTALE,
-       "file changed since the checkpoint: {}: size 9 -> 4; descriptor 3 of pid 3999999, only read (--changed-files=warn takes it as it is, "
-       "--redirect 3=FILE takes another one)", path);
+       "file changed since the checkpoint: {}: size 9 -> 4; descriptor 3 of pid 3999999, only read "
+       "(--changed-files=warn accepts it as is, --redirect 3=FILE takes another one)", path);
 }
 
 TEST("obstacles: other files") {
@@ -727,7 +730,7 @@ TEST("obstacles: other files") {
        "allows ({})",
        1U << 31, limit);
   SAYS(findings, EEXIST,
-       "pid 3999999: descriptor 7 (/nonexistent/shm): cannot be made anew in /nonexistent/: No such file or "
+       "pid 3999999: descriptor 7 (/nonexistent/shm): cannot be recreated in /nonexistent/: No such file or "
        "directory");
   SAYS(findings, EEXIST,
        "pid 3999999: descriptor {} ({}/shm): another object than at the checkpoint has its name", 1 << 30,
@@ -766,8 +769,8 @@ TEST("obstacles: fanotify") {
   group.marks[1].head.kind = CRYO_MARK_MOUNT;
   const Findings findings = check_files_of(builder);
   const std::string who = "pid 3999999: descriptor 3 (anon_inode:[fanotify]): ";
-  SAYS(findings, EPERM, "{}a fanotify group that was made with CAP_SYS_ADMIN takes it again", who);
-  SAYS(findings, EPERM, "{}a fanotify group with FAN_ENABLE_AUDIT takes CAP_AUDIT_WRITE", who);
+  SAYS(findings, EPERM, "{}recreating a fanotify group that was created with CAP_SYS_ADMIN requires CAP_SYS_ADMIN", who);
+  SAYS(findings, EPERM, "{}a fanotify group with FAN_ENABLE_AUDIT requires CAP_AUDIT_WRITE", who);
   SAYS(findings, EPERM, "{}{}/gone cannot be marked: No such file or directory", who, directory.path());
   SAYS(findings, EPERM, "{}{} cannot be marked: it is no mount point any more", who, directory.path());
 }
@@ -782,7 +785,7 @@ TEST("obstacles: rings") {
   const std::string who = "pid 3999999: descriptor 3 (anon_inode:[io_uring]): ";
   if (findings.problems.front().text ==
           who + "io_uring is switched off here (sysctl kernel.io_uring_disabled)" ||
-      findings.problems.front().text == who + "cannot make an io_uring: Function not implemented")
+      findings.problems.front().text == who + "cannot create an io_uring: Function not implemented")
     return;
   SAYS(findings, EOPNOTSUPP,
        "{}this kernel arranges the memory of an io_uring in another way than the one of the checkpoint", who);

@@ -35,7 +35,8 @@ TEST("obstacles: the working directory is another one") {
   options.changed_files = ChangedFiles::kIgnore;
   CHECK(process_findings(builder, options).warnings.empty());
   options.changed_files = ChangedFiles::kRefuse;
-  SAYS(process_findings(builder, options), ESTALE, "{}; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one)", text);
+  SAYS(process_findings(builder, options), ESTALE,
+       "{}; --changed-files=warn accepts it, --relocate=OLD=NEW selects another one)", text);
 }
 
 Findings files_findings(const ContextBuilder& builder, const RestartOptions& options = {}) {
@@ -69,7 +70,8 @@ TEST("obstacles: another directory of the name") {
   options.changed_files = ChangedFiles::kRefuse;
   const Findings findings = files_findings(builder, options);
   CHECK(findings.problems.size() == 1 && findings.problems.front().code == ESTALE);
-  CHECK(findings.problems.front().text.find("another directory than at the checkpoint has the name (inode") != std::string::npos);
+  CHECK(findings.problems.front().text.find("its name now refers to a different directory (inode") !=
+        std::string::npos);
 }
 
 }  // namespace

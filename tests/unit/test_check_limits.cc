@@ -31,17 +31,17 @@ TEST("limits: ids, threads, memory") {
   MachineLimits limits;
   limits.pid_max = 3999999;
   SAYS(check_limits_of(builder, limits), EINVAL,
-       "pid 3999999: 3999999 is no id here: /proc/sys/kernel/pid_max, which root may raise, is 3999999");
+       "pid 3999999: id 3999999 is out of range: kernel.pid_max is 3999999 (root can raise it with sysctl)");
   limits.pid_max = 4000000;
   CHECK(check_limits_of(builder, limits).problems.empty());
 
   limits.threads = limits.own_threads = {10, 9};
   limits.cgroups["/sys/fs/cgroup/job"] = {{7, 6}, 2};
   const Findings threads = check_limits_of(builder, limits);
-  SAYS(threads, EAGAIN, "2 threads are more than /proc/sys/kernel/threads-max allows: 10, of which 9 are there already");
+  SAYS(threads, EAGAIN, "2 threads exceed /proc/sys/kernel/threads-max: 10, of which 9 are in use");
   SAYS(threads, EAGAIN,
-       "2 threads are more than the limit of processes of their user (ulimit -u) allows: 10, of which 9 are there already");
-  SAYS(threads, EAGAIN, "2 threads are more than /sys/fs/cgroup/job/pids.max allows: 7, of which 6 are there already");
+       "2 threads exceed the limit of processes of their user (ulimit -u): 10, of which 9 are in use");
+  SAYS(threads, EAGAIN, "2 threads exceed /sys/fs/cgroup/job/pids.max: 7, of which 6 are in use");
   limits.cgroups["/sys/fs/cgroup/job"] = {{7, 3}, 2, 1};
   limits.threads.used = limits.own_threads.used = 8;
   const Findings passing = check_limits_of(builder, limits);
@@ -74,7 +74,7 @@ TEST("limits: files and inotify") {
   limits.inotify_watches = 5;
   builder.context.files.at(2).inotify->head.next_wd = (1U << 20) + 1;
   const Findings findings = check_limits_of(builder, limits);
-  SAYS(findings, ENFILE, "2 open files are more than /proc/sys/fs/file-max allows: 5, of which 4 are there already");
+  SAYS(findings, ENFILE, "2 open files exceed /proc/sys/fs/file-max: 5, of which 4 are in use");
   SAYS(findings, EMFILE,
        "2 inotify instances of user 12345 are more than are left of /proc/sys/fs/inotify/max_user_instances (1)");
   SAYS(findings, EINVAL,
@@ -134,21 +134,22 @@ TEST("limits: message queues, pseudo-terminals") {
   CHECK(close.problems.empty());
   WARNS(close, "10960 bytes of POSIX message queues of user 0 are more than the limit allows (10000): as root, ulimit -q 10960");
   WARNS(close,
-        "1 POSIX message queues are more than /proc/sys/fs/mqueue/queues_max allows: 4, of which 4 are there already: as root, sysctl -w "
-        "fs.mqueue.queues_max=5");
+        "1 POSIX message queues exceed /proc/sys/fs/mqueue/queues_max: 4, of which 4 are in use: as root, "
+        "sysctl -w fs.mqueue.queues_max=5");
   WARNS(close,
-        "2 pseudo-terminals are more than /proc/sys/kernel/pty/max allows: 5, of which 3 are there already, and 1 are reserved: as root, sysctl "
-        "-w kernel.pty.max=7");
+        "2 pseudo-terminals exceed /proc/sys/kernel/pty/max: 5, of which 3 are in use, and 1 are reserved: "
+        "as root, sysctl -w kernel.pty.max=7");
   limits.queue_bytes = 9999;
   limits.queues = {0, 0};
   limits.terminals = {5, 4};
   const Findings findings = check_limits_of(builder, limits);
   SAYS(findings, EMFILE, "10960 bytes of POSIX message queues of user 0 are more than the limit allows (9999): as root, ulimit -q 10960");
   SAYS(findings, ENOSPC,
-       "1 POSIX message queues are more than /proc/sys/fs/mqueue/queues_max allows: 0, of which 0 are there already: as root, sysctl -w "
-       "fs.mqueue.queues_max=1");
+       "1 POSIX message queues exceed /proc/sys/fs/mqueue/queues_max: 0, of which 0 are in use: as root, "
+       "sysctl -w fs.mqueue.queues_max=1");
   SAYS(findings, ENOSPC,
-       "2 pseudo-terminals are more than /proc/sys/kernel/pty/max allows: 5, of which 4 are there already: as root, sysctl -w kernel.pty.max=7");
+       "2 pseudo-terminals exceed /proc/sys/kernel/pty/max: 5, of which 4 are in use: as root, sysctl -w "
+       "kernel.pty.max=7");
   builder.context.inodes.at(1).mqueue->head.ns = 1;  // its own limit
   CHECK_EQ(check_limits_of(builder, limits).problems.size(), std::size_t{1});
 }
@@ -196,11 +197,12 @@ TEST("limits: messages, semaphores, shared memory") {
   SAYS(findings, EINVAL, "{} bytes of System V shared memory are more than /proc/sys/kernel/shmmax allows ({})",
        2 * builder.context.header.page_size, builder.context.header.page_size);
   for (const char* text :
-       {"1 System V segments are more than /proc/sys/kernel/shmmni allows: 1, of which 1 are there already",
-        "2 pages of System V shared memory are more than /proc/sys/kernel/shmall allows: 1000, of which 999 are there already",
-        "1 System V sets of semaphores are more than /proc/sys/kernel/sem (the last number) allows: 4, of which 4 are there already",
-        "3 System V semaphores are more than /proc/sys/kernel/sem (the second number) allows: 10, of which 8 are there already",
-        "1 System V message queues are more than /proc/sys/kernel/msgmni allows: 4, of which 4 are there already"})
+       {"1 System V segments exceed /proc/sys/kernel/shmmni: 1, of which 1 are in use",
+        "2 pages of System V shared memory exceed /proc/sys/kernel/shmall: 1000, of which 999 are in use",
+        "1 System V sets of semaphores exceed /proc/sys/kernel/sem (the last number): 4, of which 4 are in "
+        "use",
+        "3 System V semaphores exceed /proc/sys/kernel/sem (the second number): 10, of which 8 are in use",
+        "1 System V message queues exceed /proc/sys/kernel/msgmni: 4, of which 4 are in use"})
     SAYS(findings, ENOSPC, "{}", text);
 }
 

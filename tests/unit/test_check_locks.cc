@@ -42,7 +42,7 @@ TEST("obstacles: a lease of a file that others have open") {
   builder.context.processes.front().locks.push_back({file.id, CRYO_LOCK_LEASE, F_RDLCK, 0, 0, 0});
   Findings findings;
   check_locks(builder.context, {}, findings);
-  SAYS(findings, EAGAIN, "pid 3999999: cannot take its lease of {} again: somebody else has it open", path);
+  SAYS(findings, EAGAIN, "pid 3999999: cannot take its lease of {} again: another process has it open", path);
   writer.reset();
   findings = {};
   check_locks(builder.context, {}, findings);
@@ -82,14 +82,17 @@ TEST("obstacles: output that others had open, too") {
   check_files(builder.context, options, {}, findings);
   CHECK_EQ(findings.warnings.size(), 1U);
   CHECK(findings.warnings.front().ends_with(fmt::format(
-      "9 bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: output of the job "
-      "itself among them will be there twice (--truncate=aside moves them to {}.cut.1)", path)));
+      "9 bytes were added since the checkpoint and are kept, as other processes had it open for writing: "
+      "output of the job among them will be duplicated (--truncate=aside moves them to {}.cut.1)",
+      path)));
   file.pos = 1;
   findings = {};
   check_files(builder.context, options, {}, findings);
   CHECK_EQ(findings.warnings.size(), 1U);
-  CHECK(findings.warnings.front().ends_with(fmt::format(
-      "the job writes on where it was, at byte 1, and may overwrite them (--truncate=aside moves them to {}.cut.1)", path)));
+  CHECK(findings.warnings.front().ends_with(
+      fmt::format("the job continues to write at byte 1, and may overwrite them (--truncate=aside moves them "
+                  "to {}.cut.1)",
+                  path)));
 }
 
 }  // namespace

@@ -32,15 +32,17 @@ TEST("obstacles: ids from outside of a user namespace") {
   };
   CHECK_EQ(problems().problems.size(), 0U);
   own.groups = {1000};
-  SAYS(problems(), EPERM, "pid 3999999: its supplementary groups (24, 1000) are not those of cr_restart (1000); --groups=own goes on with "
-       "the latter");
+  SAYS(problems(), EPERM,
+       "pid 3999999: its supplementary groups (24, 1000) are not those of cr_restart (1000); --groups=own "
+       "continues with the latter");
   // It sets them itself.
   builder.context.namespaces.at(8).user->flags = CRYO_USER_SETGROUPS;
   builder.process().creds->groups = {0};
   CHECK_EQ(problems().problems.size(), 0U);
   builder.process().creds->groups = {0, 65534};
-  SAYS(problems(), EPERM, "pid 3999999: its supplementary groups (24, 1000) are not those of cr_restart (1000); --groups=own goes on with "
-       "the latter");
+  SAYS(problems(), EPERM,
+       "pid 3999999: its supplementary groups (24, 1000) are not those of cr_restart (1000); --groups=own "
+       "continues with the latter");
   own.head.cap_effective = 1ULL << CAP_SETGID;
   CHECK_EQ(problems().problems.size(), 0U);
   for (std::uint32_t cryo_creds::*id : {&cryo_creds::uid, &cryo_creds::euid, &cryo_creds::suid,
@@ -49,10 +51,9 @@ TEST("obstacles: ids from outside of a user namespace") {
     own.head.euid = 1000;
     CHECK_EQ(problems().problems.size(), 0U);
     own.head.euid = 0;
-    SAYS(
-        problems(), EPERM,
-        "pid 3999999: it ran as a user without a number in its user namespace, made by user 1000; cr_restart "
-        "runs as user 0");
+    SAYS(problems(), EPERM,
+         "pid 3999999: it ran as a user that is not mapped in its user namespace, created by user 1000; "
+         "cr_restart runs as user 0");
     builder.process().creds->head.*id = 0;
   }
   CHECK_EQ(problems().problems.size(), 0U);
@@ -88,12 +89,11 @@ TEST("obstacles: namespaces") {
   ::setenv("PATH", path.c_str(), 1);
   SAYS(findings, EPERM, "a user namespace was made by user 1001, cr_restart runs as user 1000");
   SAYS(findings, EPERM,
-       "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID and CAP_SETGID, or "
-       "newuidmap "
-       "and newgidmap");
-  SAYS(findings, EPERM, "a uts namespace that no user namespace of the job owns takes CAP_SYS_ADMIN");
-  SAYS(findings, EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
-  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has entered namespaces after it was forked");
+       "a user namespace has ids other than those of cr_restart: that requires CAP_SETUID and CAP_SETGID, or "
+       "newuidmap and newgidmap");
+  SAYS(findings, EPERM, "a uts namespace that no user namespace of the job owns requires CAP_SYS_ADMIN");
+  SAYS(findings, EPERM, "a time namespace (--time-ns) requires CAP_SYS_ADMIN");
+  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 entered other namespaces after forking it");
 }
 
 TEST("obstacles: time namespaces for children") {
@@ -118,7 +118,7 @@ TEST("obstacles: time namespaces for children") {
   own.head.cap_effective = ~0ULL;
   Findings findings;
   check_namespaces(builder.context, {}, own, findings);
-  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 has made a time namespace after it was forked");
+  SAYS(findings, EOPNOTSUPP, "pid 3999998: its parent 3999999 created a time namespace after forking it");
   SAYS(findings, EOPNOTSUPP, "pid 3999996: its time namespace was made by a process that is not its parent");
   CHECK(findings.problems.size() == 2);
 }
@@ -161,7 +161,7 @@ TEST("obstacles: mount namespaces") {
   builder.context.processes[0].head.ppid = 3999998;
   Findings circle;
   check_namespaces(builder.context, {}, {}, circle);
-  SAYS(circle, EOPNOTSUPP, "mount namespace 10: there is none of which it can be a copy");
+  SAYS(circle, EOPNOTSUPP, "mount namespace 10: no mount namespace to copy it from");
 }
 
 TEST("obstacles: pid namespaces") {

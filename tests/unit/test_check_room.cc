@@ -69,7 +69,7 @@ TEST("room: contents that their file system has no room for") {
   File& file = add_contents(builder, CRYO_FILE_CONTENTS, directory.path() + "/missing/file (deleted)", kHuge);
   const std::string text = told(check_room_of(builder).findings);
   CHECK(text.starts_with(fmt::format("{}/missing/file: its contents take {} bytes, and ", directory.path(), kHuge * page_size())));
-  CHECK(text.ends_with(" are free in its file system (--relocate=OLD=NEW leads to another one)"));
+  CHECK(text.ends_with(" are free in its file system (--relocate=OLD=NEW selects another one)"));
 
   // Another name for it (hard link), and a smaller file.
   File& link = add_file(builder, CRYO_FILE_CONTENTS, directory.path() + "/link (deleted)", S_IFREG);

@@ -98,7 +98,7 @@ TEST("obstacles: root directories") {
   const std::string path = builder.thread().root->path;
   CHECK_EQ(roots_of(builder, with_chroot()).problems.size(), 0U);
   SAYS(roots_of(builder, {}), EPERM,
-       "thread 3999999: its root directory {} takes CAP_SYS_CHROOT (chroot); restart it as root", path);
+       "thread 3999999: its root directory {} requires CAP_SYS_CHROOT (chroot); restart it as root", path);
   // Who owns its user namespace has the capability there.
   builder.process().namespaces.user = 7;
   CHECK_EQ(roots_of(builder, {}).problems.size(), 0U);
@@ -170,7 +170,7 @@ TEST("obstacles: mount points") {
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
   ::rmdir(point.c_str());
   SAYS(mount_points_of(builder), ENOENT,
-       "mount {}: its mount point {} cannot be found: No such file or directory (make it again)", point,
+       "mount {}: its mount point {} cannot be found: No such file or directory (recreate it)", point,
        point);
   CHECK_EQ(::close(::open(point.c_str(), O_CREAT | O_WRONLY, 0600)), 0);
   SAYS(mount_points_of(builder), ENOTDIR, "mount {}: its mount point {} is not a directory any more", point,
@@ -209,7 +209,7 @@ TEST("obstacles: mounts that the job did not have") {
   ns.mnt->kinds.erase(ns.mnt->kinds.begin() + (leaf - own->begin()));
   std::erase_if(ns.mnt->mounts, [&](const Mount& mount) { return mount.id == gone.id; });
   SAYS(mount_points_of(builder), ESTALE,
-       "mount {} ({}): the job did not have it, and it cannot be taken away from there (unmount it)",
+       "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
        gone.point, gone.type);
   ns.head.owner = 0;  // root takes it away
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
@@ -229,7 +229,7 @@ TEST("obstacles: raw sockets, interfaces of sockets") {
     (void)!::setresuid(65534, 65534, 65534);  // and with it without capabilities, whoever runs the tests
     const std::string text = raw_problem(builder.context, file, code);
     ::_exit(code == EPERM && text ==
-                                 "a raw socket cannot be made: Operation not permitted (it takes "
+                                 "a raw socket cannot be made: Operation not permitted (it requires "
                                  "CAP_NET_RAW: restart it as root)"
                 ? 0
                 : 1);

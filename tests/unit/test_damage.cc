@@ -23,7 +23,7 @@ cryo_vma& vma(ContextBuilder& builder, std::size_t i) {
 TEST("cut at every byte") {
   const Bytes bytes = ContextBuilder().build();
   for (std::size_t length = 1; length < bytes.size(); ++length)
-    CHECK_ERROR(EBADMSG, "test is cut: ends at byte " + std::to_string(length) + " without an end mark",
+    CHECK_ERROR(EBADMSG, "test is truncated: ends at byte " + std::to_string(length) + " without an end mark",
                 read(std::span(bytes).first(length)));
   CHECK_ERROR(EBADMSG, "test is empty", read({}));
 }
@@ -104,8 +104,8 @@ TEST("lengths that do not fit") {
     return bytes;
   };
   const ReadOptions unchecked{.check_crcs = false};
-  CHECK_ERROR(EBADMSG, "is cut", read(with([](auto& h) { h.length = ~0ULL; }), unchecked));
-  CHECK_ERROR(EBADMSG, "is cut", read(with([](auto& h) { h.length = ~0ULL - 40; }), unchecked));
+  CHECK_ERROR(EBADMSG, "is truncated", read(with([](auto& h) { h.length = ~0ULL; }), unchecked));
+  CHECK_ERROR(EBADMSG, "is truncated", read(with([](auto& h) { h.length = ~0ULL - 40; }), unchecked));
   CHECK_ERROR(EBADMSG, "longer than the section", read(with([](auto& h) { h.fixed_len = ~0U; }), unchecked));
   CHECK_ERROR(EBADMSG, "padding", read(with([](auto& h) { h.pad = ~0U; }), unchecked));
 }
@@ -324,7 +324,7 @@ TEST("copies of pages") {
   refused_copy("is not one of pages before it", 16 * kPage, 2, 0);
   refused_copy("is no range of pages", 16 * kPage + 1, 1, 0);
   refused_copy("is no range of pages", 16 * kPage, 0, 0);
-  refused_copy("comes twice", 17 * kPage, 1, 0);
+  refused_copy("appears twice", 17 * kPage, 1, 0);
   refused_copy("are outside of memory 1", 18 * kPage, 1, 0);
 }
 
@@ -339,7 +339,7 @@ TEST("tags of memory") {
                         std::vector<cryo_page_run> runs) {
     refused(text, [&](ContextBuilder& b) { b.add_tags(kind, object, runs); });
   };
-  added("tags: page 0x10000 of memory 1 comes twice", CRYO_PAGES_MM, 1, {{16 * kPage, 2}});
+  added("tags: page 0x10000 of memory 1 appears twice", CRYO_PAGES_MM, 1, {{16 * kPage, 2}});
   added("tags: pages 0x12000-0x13000 are outside of memory 1", CRYO_PAGES_MM, 1, {{18 * kPage, 1}});
   added("tags: pages 0x2000-0x3000 are outside of inode 3", CRYO_PAGES_INODE, 3, {{2 * kPage, 1}});
   added("is no range of pages", CRYO_PAGES_MM, 1, {{17 * kPage + 16, 1}});
@@ -401,8 +401,8 @@ TEST("memory that is left out") {
   change("0x12000-0x12000 is no range of pages", {0x12000, 0x12000, 0});
   change("ranges at 0x10000 are not in order", {0x10000, 0x11000, 0});
   change("cannot have 2 pages", {0x11000, 0x12000, 2});
-  change("0x11000-0x13000 is left out, and is no private anonymous memory", {0x11000, 0x13000, 0});
-  change("0x20000-0x21000 is left out, and is no private anonymous memory", {0x20000, 0x21000, 0});
+  change("0x11000-0x13000 is excluded, but is not private anonymous memory", {0x11000, 0x13000, 0});
+  change("0x20000-0x21000 is excluded, but is not private anonymous memory", {0x20000, 0x21000, 0});
 }
 
 TEST("guard pages") {

@@ -44,7 +44,7 @@ TEST("control groups: paths") {
     changed("is no path of a control group below the root", [path](ContextBuilder& b) { group(b).path = path; });
   changed("is no path", [](ContextBuilder& b) { group(b).path = "/" + std::string(4095, 'a'); });
   changed("a NUL byte is in the path", [](ContextBuilder& b) { group(b).path = std::string("/a\0b", 4); });
-  changed("/batch/job/step is there twice", [](ContextBuilder& b) { group(b).path = "/batch/job/step"; });
+  changed("/batch/job/step appears twice", [](ContextBuilder& b) { group(b).path = "/batch/job/step"; });
   changed("the mode 10755", [](ContextBuilder& b) { group(b).head.mode = 010755; });
 }
 
@@ -60,7 +60,8 @@ TEST("control groups: names of settings") {
   changed("a name of 7 bytes and a text in 7", [](ContextBuilder& b) { group(b).settings[0] = {"cpu.max", ""}; });
   changed("cpu.max has 16385 bytes", [](ContextBuilder& b) { group(b).settings[0] = {"cpu.max", std::string(16385, '1')}; });
   changed("a NUL byte is in cpu.max", [](ContextBuilder& b) { group(b).settings[0] = {"cpu.max", std::string("1\0", 2)}; });
-  changed("cgroup.subtree_control is there twice", [](ContextBuilder& b) { group(b).settings.push_back(group(b).settings[0]); });
+  changed("cgroup.subtree_control appears twice",
+          [](ContextBuilder& b) { group(b).settings.push_back(group(b).settings[0]); });
   changed("more than 256 settings of /batch/job", [](ContextBuilder& b) {
     for (int i = 0; i < 257; ++i) group(b).settings.push_back({fmt::format("cpu.a{}", i), "1"});
   });

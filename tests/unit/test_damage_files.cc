@@ -29,7 +29,7 @@ TEST("files and descriptors") {
   refused("empty path", [&](ContextBuilder& b) { file(b, 1).path.clear(); });
   refused("4294967295 cannot be a descriptor", [&](ContextBuilder& b) { file(b, 8).head.stdio_fd = ~0U; });
   refused("descriptor 3: file 44", [](ContextBuilder& b) { b.process().fds[1].file = 44; });
-  refused("descriptor 3 comes twice", [](ContextBuilder& b) { b.process().fds[2].fd = 3; });
+  refused("descriptor 3 appears twice", [](ContextBuilder& b) { b.process().fds[2].fd = 3; });
   refused("cannot be a descriptor", [](ContextBuilder& b) { b.process().fds[2].fd = ~0U; });
   refused("lock of file 44", [](ContextBuilder& b) { b.process().locks[0].file = 44; });
   refused("unknown kind of lock", [](ContextBuilder& b) { b.process().locks[0].kind = 0; });
@@ -122,8 +122,8 @@ TEST("io_uring") {
   refused("are not what is in it", [&](ContextBuilder& b) { ring(b).submissions.pop_back(); });
   refused("are not what is in it", [&](ContextBuilder& b) { ring(b).array.clear(); });
   refused("are not what is in it", [&](ContextBuilder& b) { ring(b).head.cq_entries = 65536; });
-  refused("which is no eventfd", [&](ContextBuilder& b) { ring(b).head.eventfd = 5; });
-  refused("which is no eventfd", [&](ContextBuilder& b) { ring(b).head.eventfd = 99; });
+  refused("which is not an eventfd", [&](ContextBuilder& b) { ring(b).head.eventfd = 5; });
+  refused("which is not an eventfd", [&](ContextBuilder& b) { ring(b).head.eventfd = 99; });
 }
 
 TEST("pidfds") {
@@ -141,7 +141,7 @@ TEST("POSIX timers") {
   };
   refused("-1 cannot be the id", [&](ContextBuilder& b) { timer(b).id = -1; });
   refused("2147483648 cannot be the id", [&](ContextBuilder& b) { timers(b).next_id = 1U << 31; });
-  refused("timer 3 comes twice",
+  refused("timer 3 appears twice",
           [&](ContextBuilder& b) { timers(b).timers.push_back(cryo_posix_timer(timer(b))); });
   refused("is impossible", [&](ContextBuilder& b) { timer(b).remaining_ns = 1LL << 62; });
   refused("is impossible", [&](ContextBuilder& b) { timer(b).interval_ns = 1ULL << 63; });
@@ -326,7 +326,7 @@ TEST("raw sockets") {
   refused("a raw or ping socket cannot have such names",
           [&](ContextBuilder& b) { add(b).connection->head.state = CRYO_SOCK_CONNECTED; });
   refused("a raw or ping socket with a queue", [&](ContextBuilder& b) { add(b).queue.emplace_back(); });
-  refused("a network interface whose name has no end",
+  refused("a network interface name without a terminator",
           [&](ContextBuilder& b) { std::ranges::fill(add(b).devices[0].head.device, 'x'); });
   refused("option 0, 99 has no network interface", [&](ContextBuilder& b) { add(b).devices[0].head.name = 99; });
 }

@@ -104,7 +104,7 @@ TEST("mounts") {
   changed("3 mounts, and 4 lines", [](MountTree& t) { t.kinds.pop_back(); });
   changed("not that of mountinfo", [](MountTree& t) { t.mounts[1].point = "proc"; });
   changed("not that of mountinfo", [](MountTree& t) { t.outer[0].root = ""; });
-  changed("mount 5 is there twice", [](MountTree& t) { t.mounts[1].id = t.kinds[1].id = 5; });
+  changed("mount 5 appears twice", [](MountTree& t) { t.mounts[1].id = t.kinds[1].id = 5; });
   changed("mount 5 is below itself", [](MountTree& t) { t.mounts[0].parent = 6; });
   changed("2 mounts are the root", [](MountTree& t) { t.mounts[1].parent = 2; });
   changed("0 mounts are the root", [](MountTree& t) { t = {}; });
@@ -147,7 +147,7 @@ TEST("files of mounts") {
   changed("its directory is not before it", [](auto& all) { all.at(3).path = "../file"; });
   changed("its name is none", [](auto& all) { all.at(3).path = "dir/.."; });
   changed("its name is none", [](auto& all) { all.at(3).path = "dir/"; });
-  changed("its path is there twice", [](auto& all) { all.at(4).path = "dir"; });
+  changed("its path appears twice", [](auto& all) { all.at(4).path = "dir"; });
   changed("file of mode", [](auto& all) { all.at(4).head.mode = S_IFBLK; });
   changed("file of mode", [](auto& all) { all.at(4).head.mode |= 0200000; });
   changed("a path of 4096 bytes", [](auto& all) { all.at(4).path = std::string(4096, 'x'); });

@@ -74,15 +74,16 @@ TEST("devices and files of the kernel's are no contexts, and are not opened") {
   const Scratch scratch;
   CHECK_ERROR(EPERM, "is a device, which is not opened by its name", Source::open("/dev/full"));
   CHECK_ERROR(EPERM, "is a device", Source::open(scratch.link("full", "/dev/full", ::geteuid())));
-  CHECK_ERROR(EPERM, "is a file of the kernel's, and no context", Source::open("/proc/self/status"));
+  CHECK_ERROR(EPERM, "is a kernel pseudo-file, not a context", Source::open("/proc/self/status"));
 }
 
 TEST("no links of others for root") {
   if (::geteuid() != 0) return;
   const Scratch scratch;
   const std::string link = scratch.link("theirs", scratch.file("good"), kOther);
-  const std::string text = fmt::format("the symbolic link {} belongs to user {}, who can have it lead anywhere: name the file itself",
-                                       link, kOther);
+  const std::string text =
+      fmt::format("the symbolic link {} belongs to user {}, who can point it anywhere: name the file itself",
+                  link, kOther);
   CHECK_ERROR(EPERM, link + ": " + text, Source::open(link));
   CHECK_ERROR(EPERM, text, Source::open(scratch.link("to-theirs", "theirs", 0)));
   CHECK_EQ(::mkdir(scratch.file("d").c_str(), 0755), 0);

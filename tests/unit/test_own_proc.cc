@@ -46,9 +46,11 @@ TEST("obstacles: files of /proc about the job") {
   CHECK_EQ(problem(builder, file, 0, "4000000/task/4000000/children"), "");
   CHECK_EQ(problem(builder, file, 0, "4000000/status"), "");
   CHECK_EQ(problem(builder, file, 0, "4000000"), "");
-  CHECK_EQ(problem(builder, file, 0, "4000000/mem"), "process 3999999 may not look at process 4000000 as it is now");
+  CHECK_EQ(problem(builder, file, 0, "4000000/mem"),
+           "process 3999999 may not inspect process 4000000 as it is now");
   file.head.flags = O_RDWR;
-  CHECK_EQ(problem(builder, file, 0, "4000000/oom_score_adj"), "process 3999999 may not look at process 4000000 as it is now");
+  CHECK_EQ(problem(builder, file, 0, "4000000/oom_score_adj"),
+           "process 3999999 may not inspect process 4000000 as it is now");
   file.head.flags = O_RDONLY;
   builder.process().creds->head.cap_effective = kPtrace;
   CHECK_EQ(problem(builder, file, 0, "4000000/mem"), "");
@@ -56,7 +58,8 @@ TEST("obstacles: files of /proc about the job") {
   CHECK_EQ(problem(builder, file, 0, "1/mem"), "is of a process that has exited");
   CHECK_EQ(problem(builder, file, 0, "3999999/task/4000000/mem"), "is of a thread of another process");
   builder.process().head.dumpable = 0;
-  CHECK_EQ(problem(builder, file, 0, "3999999/mem"), "process 3999999 may not look at process 3999999 as it is now");
+  CHECK_EQ(problem(builder, file, 0, "3999999/mem"),
+           "process 3999999 may not inspect process 3999999 as it is now");
 }
 
 TEST("obstacles: names that lead out of the directory of a process are none of its files") {
@@ -73,7 +76,8 @@ TEST("obstacles: who has opened it is a user of this machine, not of a user name
   file.opener = *builder.process().creds;
   CHECK_EQ(problem(builder, file, 0, "3999999/mem"), "");
   builder.process().namespaces.user = 3;
-  CHECK_EQ(problem(builder, file, 0, "3999999/mem"), "was opened by user 1000, who may not look at process 3999999 as it is now");
+  CHECK_EQ(problem(builder, file, 0, "3999999/mem"),
+           "was opened by user 1000, who may not inspect process 3999999 as it is now");
 }
 
 TEST("obstacles: files of /proc that somebody else has opened") {
@@ -81,7 +85,7 @@ TEST("obstacles: files of /proc that somebody else has opened") {
   File file;
   file.opener = builder.context.processes[1].creds;
   CHECK_EQ(problem(builder, file, 0, "3999999/mem"),
-           "was opened by user 1001, who may not look at process 3999999 as it is now");
+           "was opened by user 1001, who may not inspect process 3999999 as it is now");
   file.opener->head.cap_effective = kPtrace;
   CHECK_EQ(problem(builder, file, 0, "3999999/mem"), "");
 }

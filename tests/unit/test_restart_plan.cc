@@ -211,7 +211,7 @@ TEST("paths that were created are remembered until removed") {
   paths.remove("/a");
   CHECK_EQ(paths.list().size(), 1U);
   CHECK_EQ(paths.list().front(), "/b/c");
-  CHECK_ERROR(ENOSPC, "more files", paths.add(std::string(1 << 18, 'x')));
+  CHECK_ERROR(ENOSPC, "too many files to recreate", paths.add(std::string(1 << 18, 'x')));
   CHECK_EQ(paths.list().size(), 1U);
   for (int i = 0; i < 20000; ++i) {
     paths.add("/for/a/moment/only/and/so/none/of/them/takes/room/for/long");
@@ -250,7 +250,7 @@ TEST("what there is no room to remember is taken away") {
   for (const auto entry = ledger->paths_len; sizeof(ledger->paths) - ledger->paths_len > entry;)
     paths.add("/a");
   CHECK_EQ(::access(path, F_OK), 0);
-  CHECK_ERROR(ENOSPC, "more files", paths.add(path));
+  CHECK_ERROR(ENOSPC, "too many files to recreate", paths.add(path));
   CHECK(::access(path, F_OK) != 0);
 }
 
@@ -447,7 +447,7 @@ TEST("what has been made is removed, and only where and as it was made") {
 }
 
 TEST("names belong to somebody") {
-  CHECK_ERROR(EPERM, "nobody has said", (void)names::open("/dev/null", O_RDONLY));
+  CHECK_ERROR(EPERM, "no owner is set", (void)names::open("/dev/null", O_RDONLY));
   ContextBuilder builder;
   Context& context = builder.context;
   Creds& creds = *context.processes.front().creds;

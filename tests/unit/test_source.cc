@@ -131,7 +131,7 @@ TEST("zstd streams that are cut at every byte") {
     } catch (const Error& e) {
       CHECK_EQ(e.code(), EBADMSG);
       const std::string_view text = e.what();
-      CHECK(text.starts_with("f is cut: ") || text.starts_with("f is empty"));
+      CHECK(text.starts_with("f is truncated: ") || text.starts_with("f is empty"));
     }
   }
 }
@@ -223,8 +223,8 @@ TEST("reads through a window end where the source ends") {
   Bytes last(10);
   window.read(90, last);
   CHECK(std::equal(last.begin(), last.end(), bytes.begin() + 90));
-  CHECK_ERROR(EBADMSG, "memory is cut: ends at byte 100", window.read(91, last));
-  CHECK_ERROR(EBADMSG, "memory is cut: ends at byte 100", window.read(~0ULL, last));
+  CHECK_ERROR(EBADMSG, "memory is truncated: ends at byte 100", window.read(91, last));
+  CHECK_ERROR(EBADMSG, "memory is truncated: ends at byte 100", window.read(~0ULL, last));
   window.read(100, std::span<std::byte>());
 }
 

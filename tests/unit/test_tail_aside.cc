@@ -67,7 +67,7 @@ TEST("names of what is kept aside: an end where a file system has them all, and 
   sigaddset(&term, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &term, nullptr);
   ::raise(SIGTERM);
-  CHECK_ERROR(EINTR, "given up because of a signal", aside_name(file));
+  CHECK_ERROR(EINTR, "interrupted by a signal", aside_name(file));
   int signal = 0;
   ::sigwait(&term, &signal);
   ::sigprocmask(SIG_UNBLOCK, &term, nullptr);

@@ -170,7 +170,7 @@ TEST("tree: memory that cannot be shared again is named") {
       {});
   CHECK_EQ(plan.problems.size(), 1U);
   CHECK_EQ(plan.problems.front(),
-           "pid 13: shares memory with processes that neither it nor its parent is forked by");
+           "pid 13: shares memory with processes that forked neither it nor its parent");
 }
 
 TEST("tree: what who is forked by a sharer cannot have is named") {
@@ -187,7 +187,7 @@ TEST("tree: what who is forked by a sharer cannot have is named") {
   const TreePlan plan = plan_tree(context, {});
   CHECK_EQ(plan.problems.size(), 1U);
   CHECK_EQ(plan.problems.front(),
-           "pid 13: shares memory with processes that neither it nor its parent is forked by");
+           "pid 13: shares memory with processes that forked neither it nor its parent");
 }
 
 TEST("tree: a session that has outlived its leader, below who is no subreaper") {
@@ -247,8 +247,8 @@ TEST("tree: a group outside of a pid namespace that nobody is born in is named")
       {10, 2, 10, 3}, {11, 10, 11, 3}, {12, 11, 11, 3}, {13, 12, 14, 3}, {14, 10, 14, 3}};
   const std::vector<std::string> problems = plan_tree(context_with_namespace(saved), {}).problems;
   CHECK(problems ==
-        std::vector<std::string>{"pid 13: its process group 14 cannot be rebuilt: it is in a pid namespace "
-                                 "from where that is not seen"});
+        std::vector<std::string>{
+            "pid 13: cannot restore its process group 14: the group is not visible in its pid namespace"});
 }
 
 TEST("tree: a leader that has entered a user namespace since is named") {
@@ -256,9 +256,10 @@ TEST("tree: a leader that has entered a user namespace since is named") {
   context.namespaces[8].head.type = CLONE_NEWUSER;
   context.processes[1].namespaces.user = 8;
   const std::vector<std::string> problems = plan_tree(context, {}).problems;
-  CHECK(problems == std::vector<std::string>{
-                        "pid 12: pid 11, which it has its session from, has entered namespaces after "
-                        "it was forked"});
+  CHECK(
+      problems ==
+      std::vector<std::string>{
+          "pid 12: pid 11, from which it inherited its session, entered other namespaces after forking it"});
 }
 
 TEST("tree: nobody is forked more than once where nobody is gone") {

@@ -225,13 +225,13 @@ TEST("a table that tells other sizes than the frames have") {
   packed.sizes[4].unpacked = 100'001;
   const std::string text = complaint(packed.file());
   CHECK(text.starts_with("f: the zstd frame at byte "));
-  CHECK(text.ends_with(" has more in it than the 99999 bytes promised") ||
-        text.ends_with(" has 100000 bytes in it, not 100001 as promised"));
+  CHECK(text.ends_with(" contains more than the expected 99999 bytes") ||
+        text.ends_with(" contains 100000 bytes, not the expected 100001"));
   packed = good;
   ++packed.sizes[30].unpacked;
-  CHECK(complaint(packed.file()).ends_with(" has 31000 bytes in it, not 31001 as promised"));
+  CHECK(complaint(packed.file()).ends_with(" contains 31000 bytes, not the expected 31001"));
   packed.sizes[30].unpacked -= 2;
-  CHECK(complaint(packed.file()).ends_with(" has more in it than the 30999 bytes promised"));
+  CHECK(complaint(packed.file()).ends_with(" contains more than the expected 30999 bytes"));
   packed = good;
   packed.sizes[7].packed += 5;
   packed.sizes[8].packed -= 5;
@@ -247,7 +247,7 @@ TEST("a frame that ends before its place does, or behind it") {
   merged.sizes = {
       {static_cast<std::uint32_t>(packed.frames.size()), static_cast<std::uint32_t>(bytes.size())}};
   CHECK_EQ(complaint(merged.file()),
-           fmt::format("f: the zstd frame at byte 0 ends at byte {}, not at {} as promised",
+           fmt::format("f: the zstd frame at byte 0 ends at byte {}, not at the expected {}",
                        packed.sizes[0].packed, packed.frames.size()));
   Packed cut = packed;
   cut.frames.erase(cut.frames.end() - 6, cut.frames.end());
@@ -361,7 +361,7 @@ TEST("through a pipe: what is damaged or cut is told") {
   Bytes file = packed.frames;
   file.resize(last + 20);
   CHECK_EQ(complaint_piped(file),
-           fmt::format("pipe is cut: its zstd stream ends at byte {} inside a frame", last + 20));
+           fmt::format("pipe is truncated: its zstd stream ends at byte {} inside a frame", last + 20));
   file = packed.frames;
   file[last] ^= std::byte{1};
   CHECK_EQ(complaint_piped(file),

@@ -28,7 +28,8 @@ std::string why_no_device() {
   if (::access("/sys/module/cryo", F_OK) != 0)
     return fmt::format("the kernel module cryo is not loaded (there is no {}; try: modprobe cryo)", CRYO_DEVICE_PATH);
   return fmt::format(
-      "the kernel module cryo is loaded, and {} is not there (udevadm trigger makes it again; a container has to be given it)",
+      "the kernel module cryo is loaded, but {} does not exist (udevadm trigger recreates it; a container "
+      "must be given it)",
       CRYO_DEVICE_PATH);
 }
 

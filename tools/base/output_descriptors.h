@@ -20,7 +20,7 @@ inline void occupy_output_descriptors() {
     if (null.get() == fd)
       (void)null.release();
     else if (::dup3(null.get(), fd, O_CLOEXEC) < 0)
-      fail_errno("cannot occupy descriptor {}", fd);
+      fail_errno("cannot open /dev/null as descriptor {}", fd);
   }
 }
 

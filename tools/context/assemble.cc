@@ -360,7 +360,7 @@ void check_uring(const Staging& staging, const File& file, const Context& contex
   if (id == 0) return;
   const auto eventfd = context.files.find(id);
   if (eventfd == context.files.end() || eventfd->second.head.kind != CRYO_FILE_EVENTFD)
-    inconsistent(staging, "file {}: it tells file {}, which is no eventfd", file.id, id);
+    inconsistent(staging, "file {}: it notifies file {}, which is not an eventfd", file.id, id);
 }
 
 void check_file(const Staging& staging, const File& file, const Context& context) {
@@ -496,7 +496,7 @@ void check_ranges(const Staging& staging, const Context& context, const std::vec
                        : range.kind == CRYO_PAGES_INODE ? "inode"
                                                         : "file";
     if (i > 0 && range.same_object(ranges[i - 1]) && range.start < ranges[i - 1].end)
-      inconsistent(staging, "{}page {:#x} of {} {} comes twice", of, range.start, what, range.object);
+      inconsistent(staging, "{}page {:#x} of {} {} appears twice", of, range.start, what, range.object);
     if (!inside(context, range, vma))
       inconsistent(staging, "{}pages {:#x}-{:#x} are outside of {} {}", of, range.start, range.end, what,
                    range.object);

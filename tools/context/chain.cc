@@ -49,7 +49,8 @@ std::string ancestor_path(const Ancestor& ancestor, const AncestorPlace& place) 
   if (!place.directory.empty()) return place.directory + "/" + last_part(ancestor.name);
   if (ancestor.name.starts_with('/')) return ancestor.name;
   if (place.context.empty())
-    fail(ENOENT, "the context needs {}, and comes from no directory in which that could be: see --ancestors",
+    fail(ENOENT,
+         "the context needs {}, but was not read from a directory that could contain it: see --ancestors",
          ancestor.name);
   return directory_of_file(place.context) + ancestor.name;
 }
@@ -67,7 +68,7 @@ Source open_ancestor(const Ancestor& ancestor, const AncestorPlace& place, const
     if (error.code() != EBADMSG) throw;
     fail(EBADMSG, "{} needs the context {}, which is damaged: {}", context, path, error.what());
   }
-  fail(EBADMSG, "{} needs the context {}, and there is another one of that name now", context, path);
+  fail(EBADMSG, "{} needs the context {}, but another context has that name now", context, path);
 }
 
 namespace {
@@ -82,7 +83,7 @@ void verify_hashes(const PageChunk& chunk, const Source& ancestor, const std::st
     for (std::size_t i = 0; i < part.size(); i += page)
       if (hash_of(part.subspan(i, page)) != chunk.hashes[next++])
         fail(EBADMSG,
-             "{} needs the context {}, which has been altered: the page at byte {} is not what it was",
+             "{} needs the context {}, which has been modified: the page at byte {} differs",
              context, ancestor.name(), chunk.data_offset + at + i);
     at += part.size();
   }
@@ -115,11 +116,11 @@ std::vector<Range> ranges_without_hashes(const Context& context, std::uint32_t n
 
 [[noreturn]] void altered(const std::string& context, const Source& ancestor, std::uint64_t from,
                           std::uint64_t to) {
-  fail(EBADMSG,
-       "{} needs the context {}, which has been altered: the pages at bytes {} to {}, or those next to them, "
-       "are "
-       "not what they were",
-       context, ancestor.name(), from, to);
+  fail(
+      EBADMSG,
+      "{} needs the context {}, which has been modified: the pages at bytes {} to {}, or those next to them, "
+      "differ",
+      context, ancestor.name(), from, to);
 }
 
 // The headers of its sections are part of its identity, which has been compared. Pages of one section are not

@@ -52,17 +52,20 @@ FoundContext find_context(const std::string& path) {
     found.place = place_of(path);
   if (found.place) return found;
   if (link.path.empty()) return failed(errno);
-  return {{}, EPERM, fmt::format("the symbolic link {} belongs to user {}, who can have it lead anywhere: name the file itself",
-                                 link.path, link.owner)};
+  return {
+      {},
+      EPERM,
+      fmt::format("the symbolic link {} belongs to user {}, who can point it anywhere: name the file itself",
+                  link.path, link.owner)};
 }
 
 std::string why_never_opened(const UniqueFd& place) {
   struct stat now {};
   struct statfs system {};
-  if (::fstat(place.get(), &now) != 0 || ::fstatfs(place.get(), &system) != 0) return "cannot be looked at";
+  if (::fstat(place.get(), &now) != 0 || ::fstatfs(place.get(), &system) != 0) return "cannot be inspected";
   if ((S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !is_null_or_zero(now))
     return "is a device, which is not opened by its name: redirect standard input from it, and name that (-)";
-  if (S_ISREG(now.st_mode) && is_kernel_interface(system)) return "is a file of the kernel's, and no context";
+  if (S_ISREG(now.st_mode) && is_kernel_interface(system)) return "is a kernel pseudo-file, not a context";
   return {};
 }
 

@@ -104,7 +104,8 @@ namespace {
 // and who sits at the machine may attach disks, or files as disks.
 std::string others_contents(const Source& source) {
   constexpr unsigned kMemoryDevices = 1;  // null(4), zero(4): nobody's
-  if (is_kernel_interface(source.fs_magic())) return "is a file of the kernel's, in which a process of any user may say anything";
+  if (is_kernel_interface(source.fs_magic()))
+    return "is a kernel pseudo-file, whose contents any user's process may choose";
   if (S_ISBLK(source.mode()) || (S_ISCHR(source.mode()) && major(source.special()) != kMemoryDevices))
     return "is a device, and others may have written what it has";
   if (S_ISREG(source.mode()) && source.fs_magic() == 0) return "is on a file system that does not say what it is";

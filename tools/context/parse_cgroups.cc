@@ -83,7 +83,7 @@ void parse_cgroup_setting(Staging& staging, const Payload& payload) {
   if (group->settings.size() >= CRYO_CGROUP_SETTINGS)
     payload.damaged("more than {} settings of {}", CRYO_CGROUP_SETTINGS, group->path);
   for (const CgroupSetting& other : group->settings)
-    if (other.name == setting.name) payload.damaged("{} is there twice", setting.name);
+    if (other.name == setting.name) payload.damaged("{} appears twice", setting.name);
   group->settings.push_back(std::move(setting));
 }
 
@@ -99,7 +99,7 @@ void assemble_cgroups(Staging& staging, Context& context) {
   for (std::size_t i = 0; i < context.cgroups.size(); ++i) {
     const ControlGroup& group = context.cgroups[i];
     if (i > 0 && group.path == context.cgroups[i - 1].path)
-      inconsistent(staging, "the control group {} is there twice", group.path);
+      inconsistent(staging, "the control group {} appears twice", group.path);
     for (const std::int32_t tid : group.threads)
       if (threads.erase(tid) == 0)
         inconsistent(staging, "thread {} of the control group {} is not there, or in two of them", tid, group.path);

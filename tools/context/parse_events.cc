@@ -57,7 +57,7 @@ void parse_posix_timers(Staging& staging, const Payload& payload) {
   std::set<std::int32_t> ids;
   for (const cryo_posix_timer& timer : timers.timers) {
     check_timer(payload, timer);
-    if (!ids.insert(timer.id).second) payload.damaged("timer {} comes twice", timer.id);
+    if (!ids.insert(timer.id).second) payload.damaged("timer {} appears twice", timer.id);
     if (timer.flags & ~kTimerFlags)
       staging.unknown(payload.section(), "timer {}: unknown flags {:#x}", timer.id,
                       timer.flags & ~kTimerFlags);

@@ -80,7 +80,8 @@ void parse_fds(Staging& staging, const Payload& payload) {
     const cryo_fd& fd = fds[i];
     if (fd.fd > std::numeric_limits<std::int32_t>::max())
       payload.damaged("process {}: {} cannot be a descriptor", pid, fd.fd);
-    if (i > 0 && fds[i - 1].fd == fd.fd) payload.damaged("process {}: descriptor {} comes twice", pid, fd.fd);
+    if (i > 0 && fds[i - 1].fd == fd.fd)
+      payload.damaged("process {}: descriptor {} appears twice", pid, fd.fd);
     if (fd.flags & ~CRYO_FD_CLOEXEC)
       staging.unknown(payload.section(), "process {}: descriptor {}: unknown flags {:#x}", pid, fd.fd,
                       fd.flags & ~CRYO_FD_CLOEXEC);

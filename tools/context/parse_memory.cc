@@ -115,7 +115,7 @@ void parse_vma(Staging& staging, const Payload& payload) {
   check_vma(staging, payload, vma);
   Mm& mm = staging.mms.mention(id_of(payload), payload.section());
   if (!mm.vmas.empty() && vma.start < mm.vmas.back().end)
-    payload.damaged("{:#x}-{:#x} overlaps {:#x}-{:#x}, or comes after it", vma.start, vma.end,
+    payload.damaged("{:#x}-{:#x} overlaps {:#x}-{:#x}, or is out of order", vma.start, vma.end,
                     mm.vmas.back().start, mm.vmas.back().end);
   mm.vmas.push_back(vma);
 }
@@ -260,7 +260,7 @@ void check_excluded(const Staging& staging, const Mm& mm) {
       return vma.kind == CRYO_VMA_ANON && vma.start <= range.start && range.end <= vma.end;
     });
     if (!inside)
-      inconsistent(staging, "memory {}: {:#x}-{:#x} is left out, and is no private anonymous memory", mm.id,
+      inconsistent(staging, "memory {}: {:#x}-{:#x} is excluded, but is not private anonymous memory", mm.id,
                    range.start, range.end);
   }
 }

@@ -26,7 +26,7 @@ void check_tree(const Payload& payload, const std::vector<Mount>& mounts) {
   std::map<std::uint32_t, std::uint32_t> parents;
   std::size_t roots = 0;
   for (const Mount& mount : mounts)
-    if (!parents.emplace(mount.id, mount.parent).second) payload.damaged("mount {} is there twice", mount.id);
+    if (!parents.emplace(mount.id, mount.parent).second) payload.damaged("mount {} appears twice", mount.id);
   for (const Mount& mount : mounts) {
     roots += parents.contains(mount.parent) ? 0 : 1;
     std::size_t steps = 0;
@@ -186,7 +186,7 @@ void check_mount_entries(const Staging& staging, const Context& context) {
     if (top && !directory) bad("what is mounted is no directory");
     if (!top && !name.good) bad("its name is none");
     if (!top && !directories.contains({mount, name.directory})) bad("its directory is not before it");
-    if (!all.emplace(mount, entry.path).second) bad("its path is there twice");
+    if (!all.emplace(mount, entry.path).second) bad("its path appears twice");
     if (directory) directories.emplace(mount, entry.path);
     const char* problem = entry.head.link != 0 ? link_problem(context, entry) : nullptr;
     if (problem != nullptr) bad(problem);

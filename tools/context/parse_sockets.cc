@@ -99,7 +99,8 @@ void parse_sock_devices(Staging& staging, const Payload& payload) {
   for (const cryo_sock_device& head : payload.array<cryo_sock_device>()) {
     const auto* name = reinterpret_cast<const char*>(head.device);
     devices.push_back({head, std::string(name, ::strnlen(name, sizeof(head.device)))});
-    if (devices.back().device.size() == sizeof(head.device)) payload.damaged("a network interface whose name has no end");
+    if (devices.back().device.size() == sizeof(head.device))
+      payload.damaged("a network interface name without a terminator");
     const bool of_ip = head.level == IPPROTO_IP && (head.name == IP_MULTICAST_IF || head.name == IP_UNICAST_IF);
     const bool of_ipv6 = head.level == IPPROTO_IPV6 && (head.name == IPV6_MULTICAST_IF || head.name == IPV6_UNICAST_IF);
     if (!of_ip && !of_ipv6) payload.damaged("option {}, {} has no network interface", head.level, head.name);

@@ -28,7 +28,7 @@ struct ReadOptions {
 //  - ids (mm, inode, file) are not 0, are unique, and whatever refers to one finds it; the sections
 //    that a file's kind needs are there (PIPE, SOCKET, EVENTFD); descriptors are unique per process;
 //  - VMAs are page-aligned, ascending and not overlapping; page runs are inside VMAs of their mm or
-//    inside their inode's size rounded up to pages, and no page comes twice;
+//    inside their inode's size rounded up to pages, and no page appears twice;
 //  - pages whose bytes are in other contexts (PageChunk::ancestor) have hashes, and name one of ancestors;
 //    whether those are there is Chain's question (chain.h);
 //  - strings have no NUL inside; lengths, counts and offsets are inside their section.

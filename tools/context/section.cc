@@ -99,13 +99,14 @@ Section SectionScanner::next() {
   section.offset = position_;
   const std::uint64_t left = source_.size() - position_;
   if (left < sizeof(section.head))
-    fail(EBADMSG, "{} is cut: ends at byte {} without an end mark", source_.name(), source_.size());
+    fail(EBADMSG, "{} is truncated: ends at byte {} without an end mark", source_.name(), source_.size());
   window_.read(position_, std::as_writable_bytes(std::span(&section.head, 1)));
   check_section(section);
   section.payload = position_ + sizeof(section.head) + section.head.pad;
   if (section.head.pad > left - sizeof(section.head) ||
       section.head.length > left - sizeof(section.head) - section.head.pad)
-    fail(EBADMSG, "{} is cut: ends at byte {} without an end mark, inside the {} that starts at byte {}",
+    fail(EBADMSG,
+         "{} is truncated: ends at byte {} without an end mark, inside the {} that starts at byte {}",
          source_.name(), source_.size(), section_name(section.head.type), section.offset);
   if (section.head.type != CRYO_SEC_PAGE_DATA) check_padding(section);
   position_ = section.end();

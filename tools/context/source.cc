@@ -139,9 +139,9 @@ Source Source::from_memory(std::span<const std::byte> bytes, std::string name) {
 
 void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   progress::step("reading the context", to.size());
-  if (to.size() >= kLongRead && is_pending_termination()) fail(EINTR, "{}: given up because of a signal", name_);
+  if (to.size() >= kLongRead && is_pending_termination()) fail(EINTR, "{}: interrupted by a signal", name_);
   if (offset > size_ || to.size() > size_ - offset)
-    fail(EBADMSG, "{} is cut: ends at byte {} without an end mark", name_, size_);
+    fail(EBADMSG, "{} is truncated: ends at byte {} without an end mark", name_, size_);
   if (!fd_) {
     if (!to.empty()) std::memcpy(to.data(), memory_.data() + offset, to.size());
     return;

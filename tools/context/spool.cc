@@ -37,7 +37,7 @@ constexpr int kLookMs = 100;  // for signals
 void await_bytes(int fd, const std::string& name) {
   pollfd what{fd, POLLIN, 0};
   for (;;) {
-    if (is_pending_termination()) fail(EINTR, "{}: given up because of a signal", name);
+    if (is_pending_termination()) fail(EINTR, "{}: interrupted by a signal", name);
     const int ready = ::poll(&what, 1, kLookMs);
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) fail_errno("{}: poll", name);
@@ -154,7 +154,7 @@ class Inflater {
 
   void finish() const {
     if (frame_open_)
-      fail(EBADMSG, "{} is cut: its zstd stream ends at byte {} inside a frame", name_, consumed_);
+      fail(EBADMSG, "{} is truncated: its zstd stream ends at byte {} inside a frame", name_, consumed_);
   }
 
  private:

@@ -31,7 +31,7 @@ void FrameUnpacker::append(std::span<const std::byte> data) {
   ZSTD_inBuffer in{data.data(), data.size(), 0};
   for (bool more = true; more;) {
     if (complete_)
-      fail(EBADMSG, "{}: the zstd frame at byte {} ends at byte {}, not at {} as promised", name_, place_.at,
+      fail(EBADMSG, "{}: the zstd frame at byte {} ends at byte {}, not at the expected {}", name_, place_.at,
            place_.at + taken_ + in.pos, place_.at + place_.packed);
     ZSTD_outBuffer out{out_.data(), out_.size(), 0};
     const std::size_t rc = ::ZSTD_decompressStream(stream_.get(), &out, &in);
@@ -39,7 +39,7 @@ void FrameUnpacker::append(std::span<const std::byte> data) {
       fail(EBADMSG, "{}: byte {}: damaged zstd stream: {}", name_, place_.at + taken_ + in.pos,
            ::ZSTD_getErrorName(rc));
     if (out.pos > place_.unpacked - made_)
-      fail(EBADMSG, "{}: the zstd frame at byte {} has more in it than the {} bytes promised", name_,
+      fail(EBADMSG, "{}: the zstd frame at byte {} contains more than the expected {} bytes", name_,
            place_.at, place_.unpacked);
     copy_.write(place_.to + made_, std::span(out_).first(out.pos));
     made_ += out.pos;
@@ -55,7 +55,7 @@ void FrameUnpacker::end() {
     fail(EBADMSG, "{}: the zstd frame at byte {} is not complete at byte {}, where it should end", name_,
          place_.at, place_.at + taken_);
   if (made_ != place_.unpacked)
-    fail(EBADMSG, "{}: the zstd frame at byte {} has {} bytes in it, not {} as promised", name_, place_.at,
+    fail(EBADMSG, "{}: the zstd frame at byte {} contains {} bytes, not the expected {}", name_, place_.at,
          made_, place_.unpacked);
 }
 

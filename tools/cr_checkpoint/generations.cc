@@ -155,10 +155,10 @@ std::vector<Generations::Generation> Generations::list() const {
 void Generations::note_others(const std::vector<std::string>& others, std::vector<std::string>& notes) const {
   if (others.empty()) return;
   const std::string more = others.size() > 1 ? fmt::format(" and {} more are", others.size() - 1) : " is";
-  notes.push_back(fmt::format(
-      "{}{} there: of another job that has had the id {}, or of a program that this one was before: no parent, and not removed "
-      "(a directory of its own for each job keeps them apart)",
-      others.front(), more, target_));
+  notes.push_back(
+      fmt::format("{}{} from another job that had the id {}, or from a program that this process ran before: "
+                  "not used as parent, and not removed (use a separate directory for each job)",
+                  others.front(), more, target_));
 }
 
 std::optional<Parent> Generations::newest(std::vector<std::string>& notes,
@@ -190,9 +190,9 @@ std::optional<Parent> Generations::newest(std::vector<std::string>& notes,
   }
   note_others(others, notes);
   if (ends)
-    notes.push_back("the chain is long enough: this context is a full one");
+    notes.push_back("the chain is long enough: this context is full");
   else if (!found && !all_.empty())
-    notes.push_back("none of the contexts that are there can be a parent: this one is a full one");
+    notes.push_back("no existing context can be the parent: this one is full");
   return found;
 }
 

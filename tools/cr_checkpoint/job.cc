@@ -45,7 +45,7 @@ constexpr int kEndingSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 std::string how_compared(const cryo_ckpt_status& status) {
   if (status.pages_unchanged == 0) return "found by their contents";
-  return fmt::format("{} of them known to be unchanged by the kernel's account", status.pages_unchanged);
+  return fmt::format("{} of them known to be unchanged, by the kernel's tracking", status.pages_unchanged);
 }
 
 class Job {
@@ -307,7 +307,7 @@ void Job::check_result(int error) const {
       return;
     case EOPNOTSUPP:
       check_obstacles();
-      fail(error, "process {} holds what cannot be saved", target);
+      fail(error, "process {} has state that cannot be saved", target);
     case ESRCH:
       if (left_nobody() && is_running(target)) fail(error, "process {}: there is nothing to be checkpointed", target);
       fail(error, "process {}{} has exited", target,
@@ -316,7 +316,7 @@ void Job::check_result(int error) const {
       fail(error, "process {} is in another checkpoint or restart", target);
     case EDEADLK:
       if (reader_) fail_reader();
-      fail(error, "process {}: is this one", target);
+      fail(error, "process {} is cr_checkpoint itself", target);
     case EINTR:
       fail(error, "process {}: interrupted by a signal", target);
     case ECANCELED:
@@ -416,7 +416,7 @@ void Job::show_summary() const {
   const cryo_ckpt_status status = request_->status();
   constexpr double kMillisecond = 1e6;
   message("cr_checkpoint",
-          "process {} is in {}: {} ({} pages{}; {} zero pages left out) of {} thread{}{}, paused for "
+          "process {} is in {}: {} ({} pages{}; {} zero pages omitted) of {} thread{}{}, paused for "
           "{:.1f} ms, {:.1f} ms of them to stop{}",
           options_.target, file_->name(), bytes_text(increment_ ? increment_->written() : status.bytes_written), status.pages_saved,
           increment_ ? " compared" : "",

@@ -29,7 +29,7 @@ int checkpoint(const Options& options) {
     run_job(options);
     return 0;
   } catch (const Interrupted& interrupted) {
-    say(options, fmt::format("cancelled by signal {} ({}): process {} goes on", interrupted.signal,
+    say(options, fmt::format("cancelled by signal {} ({}): process {} continues", interrupted.signal,
                              ::strsignal(interrupted.signal), options.target));
     return kExitSignalBase + interrupted.signal;
   } catch (const Error& error) {

@@ -39,9 +39,9 @@ std::string yama_hint() {
     case 1:
       return " (kernel.yama.ptrace_scope is 1: start the program by cr_run, or have CAP_SYS_PTRACE)";
     case 2:
-      return " (kernel.yama.ptrace_scope is 2: that takes CAP_SYS_PTRACE)";
+      return " (kernel.yama.ptrace_scope is 2: that requires CAP_SYS_PTRACE)";
     default:
-      return " (kernel.yama.ptrace_scope is 3: nobody may, until the next boot)";
+      return " (kernel.yama.ptrace_scope is 3: tracing is disabled until the next boot)";
   }
 }
 
@@ -155,7 +155,7 @@ void Request::set_complete(const Hash& id) {
   cryo_ckpt_context context = context_called(id);
   // The context is as good: the next one is compared with it.
   if (::ioctl(handle_.get(), CRYO_CKPT_COMPLETE, &context) != 0 && !is_of_target(errno))
-    fail_errno("the context is complete, but the module does not take note of it");
+    fail_errno("the context is complete, but the module did not record it for the next one");
 }
 
 int Request::run() noexcept {

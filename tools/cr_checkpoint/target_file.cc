@@ -139,7 +139,7 @@ bool TargetFile::open_special(const DestinationFile& file) {
     fail(EPERM, "{} belongs to user {}, who would get all memory of the process: write to standard output (-f -) instead", name_,
          status.st_uid);
   if (::geteuid() == 0 && !is_reached_directly(name_, status))
-    fail(EPERM, "{} leads to a device or FIFO by a symbolic link: name it without the link", name_);
+    fail(EPERM, "{} is a symbolic link to a device or FIFO: name its target", name_);
   {
     SignalsLetIn while_waiting;
     const std::string found = fmt::format("/proc/self/fd/{}", place.get());
@@ -369,7 +369,7 @@ void TargetFile::check_not_overtaken() const {
   // Others could make one up.
   if (::geteuid() != 0 && !is_trusted(now.st_uid)) return;
   if (is_later(now.st_mtim, captured_))
-    fail(EBUSY, "{} has come from a later checkpoint meanwhile, and stays: this one is dropped", name_);
+    fail(EBUSY, "{} is from a later checkpoint, and is kept: this one is discarded", name_);
 }
 
 void TargetFile::check_still_named() const {

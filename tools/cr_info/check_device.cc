@@ -32,21 +32,24 @@ struct Feature {
 constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_PID_CHOICE, "pid-choice",
      "only users with CAP_CHECKPOINT_RESTORE can restart processes with their old pids (module parameter "
-     "pid_choice)", CAP_CHECKPOINT_RESTORE,
+     "pid_choice)",
+     CAP_CHECKPOINT_RESTORE,
      "your restarts cannot bring back pids: only a process alone can be restarted, with --no-restore-pid"},
     {CRYO_FEATURE_IPC_ID_CHOICE, "ipc-id-choice",
      "only users with CAP_CHECKPOINT_RESTORE can restart processes with System V objects (module parameter "
-     "ipc_id_choice)", CAP_CHECKPOINT_RESTORE,
-     "you cannot restart processes with System V objects"},
+     "ipc_id_choice)",
+     CAP_CHECKPOINT_RESTORE, "you cannot restart processes with System V objects"},
     {CRYO_FEATURE_EXE_LINK, "exe-link",
-     "only users with CAP_CHECKPOINT_RESTORE can set /proc/PID/exe of restarted processes, or nobody can (module "
-     "parameter exe_link)", CAP_CHECKPOINT_RESTORE,
-     "you cannot restart any program: /proc/PID/exe cannot be set", true},
+     "only users with CAP_CHECKPOINT_RESTORE can set /proc/PID/exe of restarted processes, or nobody can "
+     "(module "
+     "parameter exe_link)",
+     CAP_CHECKPOINT_RESTORE, "you cannot restart any program: /proc/PID/exe cannot be set", true},
     {CRYO_FEATURE_PEER_PID, "peer-pid",
-     "only root can restart processes with connected or listening Unix sockets (module parameter peer_pid)", CAP_SYS_ADMIN,
-     "you cannot restart processes with connected or listening Unix sockets"},
+     "only root can restart processes with connected or listening Unix sockets (module parameter peer_pid)",
+     CAP_SYS_ADMIN, "you cannot restart processes with connected or listening Unix sockets"},
     {CRYO_FEATURE_TIME_WAIT_PORTS, "time-wait-ports",
-     "users without CAP_NET_ADMIN wait up to a minute for TCP ports that closed connections keep (module parameter "
+     "users without CAP_NET_ADMIN wait up to a minute for TCP ports that closed connections keep (module "
+     "parameter "
      "time_wait_ports)"},
     {CRYO_FEATURE_CONSENT, "consent",
      "where kernel.yama.ptrace_scope is 1, users cannot checkpoint what they start by cr_run"},
@@ -54,19 +57,18 @@ constexpr Feature kFeatures[] = {
     {CRYO_FEATURE_TIMED_WAITS, "timed-waits",
      "epoll_wait() and sigtimedwait() start their timeouts afresh after a checkpoint"},
     {CRYO_FEATURE_SECCOMP, "seccomp", "processes with seccomp cannot be restarted"},
-    {CRYO_FEATURE_LANDLOCK, "landlock", "restrictions by Landlock are lost without a word"},
+    {CRYO_FEATURE_LANDLOCK, "landlock", "Landlock restrictions are lost silently"},
     {CRYO_FEATURE_SOCKET_OPTIONS, "socket-options", "processes with sockets are refused"},
     {CRYO_FEATURE_DATAGRAMS, "datagrams",
-     "only users with CAP_NET_RAW can restart UDP sockets in which something waits, or nobody can (module parameter "
-     "datagrams)", CAP_NET_RAW,
-     "you cannot restart UDP sockets in which something waits"},
+     "only users with CAP_NET_RAW can restart UDP sockets with queued datagrams, or nobody can (module "
+     "parameter datagrams)",
+     CAP_NET_RAW, "you cannot restart UDP sockets in which something waits"},
     {CRYO_FEATURE_SHARED_TABLES, "shared-tables",
      "processes that share descriptors or a working directory (clone(2)) cannot be restarted"},
     {CRYO_FEATURE_SNAPSHOT, "snapshot", "processes stand still until their memory has been written"},
     {CRYO_FEATURE_TRACK, "track", "incremental contexts are made by reading all of the memory"},
-    {CRYO_FEATURE_MAP, "map", "all memory is read before a restarted process goes on"},
-    {CRYO_FEATURE_SHARE, "share",
-     "several restarts from one context have nothing in common (module parameter share)"},
+    {CRYO_FEATURE_MAP, "map", "all memory is read before a restarted process resumes"},
+    {CRYO_FEATURE_SHARE, "share", "restarts from the same context share no memory (module parameter share)"},
 };
 
 template <std::size_t N>

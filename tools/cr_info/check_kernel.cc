@@ -81,10 +81,9 @@ void check_yama(CheckResult& result) {
   else if (*scope == "2")
     result.note("policy", "kernel.yama.ptrace_scope is 2: checkpoints need CAP_SYS_PTRACE");
   else
-    result.missing("policy",
-                   fmt::format("kernel.yama.ptrace_scope is {}: nobody may checkpoint anything, until a "
-                               "reboot",
-                               *scope));
+    result.missing(
+        "policy",
+        fmt::format("kernel.yama.ptrace_scope is {}: no process can be checkpointed until a reboot", *scope));
 }
 
 void check_memlock(CheckResult& result) {
@@ -122,7 +121,7 @@ void check_config(CheckResult& result) {
     if (const auto config = read_file(path)) return report_options(result, path, *config);
   const bool packed = ::access("/proc/config.gz", R_OK) == 0;
   result.note("config",
-              packed ? "only in /proc/config.gz, which was not looked into (zgrep KPROBES /proc/config.gz)"
+              packed ? "only in /proc/config.gz, which was not read (zgrep KPROBES /proc/config.gz)"
                      : "the kernel's configuration is not to be found");
 }
 

@@ -243,7 +243,7 @@ std::string section_of(const std::string& path) {
     if (name != nullptr && data != nullptr && std::strcmp(name, CRYO_LAYOUT_SECTION) == 0)
       return std::string(static_cast<const char*>(data->d_buf), data->d_size);
   }
-  fail(EINVAL, "{} does not tell what it takes on trust about the kernel: it is older than these tools", path);
+  fail(EINVAL, "{} has no note of the kernel structures that it assumes: it is older than these tools", path);
 }
 
 }  // namespace

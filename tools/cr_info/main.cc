@@ -103,7 +103,7 @@ int run(int argc, char** argv) {
     const InfoOptions options = parse_info_options(argc, argv);
     if (options.check) return flushed(check(options));
     if (is_privileged_caller())
-      Source::refuse_untrusted_copies("look at it as its owner (runuser -u USER -- cr_info FILE)");
+      Source::refuse_untrusted_copies("run cr_info as its owner (runuser -u USER -- cr_info FILE)");
     if (options.chain) return flushed(show_chain(options));
     return flushed(is_directory(options.file) ? list(options) : show(options));
   } catch (const InfoDone&) {

@@ -127,7 +127,7 @@ std::string file_text(const Context& context, const File& file) {
     case CRYO_FILE_HUGETLB:
       return path_text(context, file);
     case CRYO_FILE_DEVICE:
-      return fmt::format("device {}, opened anew", printable(file.path));
+      return fmt::format("device {}, reopened", printable(file.path));
     case CRYO_FILE_CLOSED:
       return fmt::format("device {}, not open after a restart", printable(file.path));
     case CRYO_FILE_REMOVED_DIR:

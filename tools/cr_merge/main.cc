@@ -164,10 +164,10 @@ void check_owners(const Context& context, const Chain& chain, bool any_owner) {
     if (why.empty()) continue;
     if (!any_owner)
       fail(EPERM,
-           "{} {}, and what is made of it would be the caller's: merge it as its owner (runuser -u USER -- cr_merge "
-           "...), or, if nobody can have forged it, with --other-owner=warn",
+           "{} {}, and what is made of it would be the caller's: merge it as its owner (runuser -u USER -- "
+           "cr_merge ...), or, if it cannot have been forged, with --other-owner=warn",
            source.name(), why);
-    message("cr_merge", "warning: {} {}: somebody may have forged it", source.name(), why);
+    message("cr_merge", "warning: {} {}: it may have been forged", source.name(), why);
   }
 }
 
@@ -182,8 +182,9 @@ void compare(const Context& context, const Chain& chain, const TargetFile& file)
 
 void run(const Arguments& arguments) {
   if (is_privileged_caller() && !arguments.any_owner)
-    Source::refuse_untrusted_copies("merge it as its owner (runuser -u USER -- cr_merge ...), or, if nobody can have forged it, with "
-                                    "--other-owner=warn");
+    Source::refuse_untrusted_copies(
+        "merge it as its owner (runuser -u USER -- cr_merge ...), or, if it cannot have been forged, with "
+        "--other-owner=warn");
   const Source source = Source::open(arguments.file);
   const Context context = read_context(source);
   const Chain chain(context, source, {arguments.file == "-" ? "" : arguments.file, arguments.ancestors});

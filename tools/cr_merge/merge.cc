@@ -120,7 +120,7 @@ void Merger::take_page(const PageChunk& chunk, std::uint64_t index, std::span<co
   const std::uint64_t offset = chunk.data_offset + index * page_;
   const std::uint64_t address = chunk.runs.front().start + index * page_;
   if (!chunk.hashes.empty() && hash_of(bytes) != chunk.hashes[index])
-    fail(EBADMSG, "{} needs the context {}, which has been altered: the page at byte {} is not what it was",
+    fail(EBADMSG, "{} needs the context {}, which has been modified: the page at byte {} differs",
          context_.name, chain_.of(chunk).name(), offset);
   const auto known = elsewhere_.find({chunk.ancestor, offset});
   if (known != elsewhere_.end() && chunk.kind == CRYO_PAGES_MM) {

@@ -107,7 +107,9 @@ ContextLock::ContextLock(const std::string& file, const std::function<void(const
     if (waited > kSilence && !told) say(fmt::format("waiting for whoever has {} locked (flock(2)): another restart of it?", file));
     told = told || waited > kSilence;
     if (waited > kPatience && !is_held_by_restart(status)) {
-      say(fmt::format("warning: {} is still locked (flock(2)), not by a restart of yours: going on without waiting", file));
+      say(fmt::format(
+          "warning: {} is still locked (flock(2)), not by one of your restarts: continuing without the lock",
+          file));
       return;
     }
     std::this_thread::sleep_for(kLap);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// cr_restart - bring a process back to life from a context file
+// cr_restart - restart a process from a context file
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -183,8 +183,9 @@ void Tool::show_kernel_log(const std::string& log, bool failed) {
 void Tool::explain(int status) {
   if (!maps_ || !WIFSIGNALED(status) || WTERMSIG(status) != SIGBUS) return;
   const std::string name = arguments_.fd ? fmt::format("descriptor {}", *arguments_.fd) : arguments_.file;
-  say(fmt::format("the job has ended by SIGBUS, and has memory mapped from {}: a part of that may be damaged, or could not be read "
-                  "(cr_info checks it; the kernel's log says more)",
+  say(
+      fmt::format("the job was killed by SIGBUS, and had memory mapped from {}: part of that may be damaged "
+                  "or unreadable (check it with cr_info, and see dmesg)",
                   name));
 }
 
@@ -234,8 +235,9 @@ void verify_all(const Context& context, const Chain& chain) {
 // Nothing of the context is held any more when this returns: neither its memory nor its file.
 std::optional<Job> Tool::launch() {
   if (is_privileged_caller() && arguments_.restart.other_owner != Tolerance::kWarn)
-    Source::refuse_untrusted_copies("restart it as its owner (runuser -u USER -- cr_restart FILE), or, if nobody can have forged it, "
-                                    "with --other-owner=warn");
+    Source::refuse_untrusted_copies(
+        "restart it as its owner (runuser -u USER -- cr_restart FILE), or, if it cannot have been forged, "
+        "with --other-owner=warn");
   const Source source = open_source();
   // Before anything is done that takes long, waits, or looks at what the context names.
   const Creds own = own_credentials();
@@ -271,7 +273,7 @@ std::optional<Job> Tool::launch() {
   report(findings);
   if (reporter_) check_parting(context);
   if (arguments_.check_only) {
-    if (arguments_.verbose) say("nothing stands in the way of a restart");
+    if (arguments_.verbose) say("no obstacles to a restart");
     return std::nullopt;
   }
   try {

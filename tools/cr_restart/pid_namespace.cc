@@ -41,7 +41,7 @@ struct PipeEnds {
 
 PipeEnds make_pipe_ends() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("--pid-ns: cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("--pid-ns: cannot create a pipe");
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
@@ -57,16 +57,17 @@ pid_t fork_here(const char* what) {
   const std::string hint = own_users ? user_namespace_switch() : std::string();
   if (error == ENOSPC)
     fail(EPERM,
-         "--pid-ns: cannot make {}: there are as many as user.max_user_namespaces, user.max_pid_namespaces or user.max_mnt_namespaces "
-         "(sysctl -a) allows, or 32 inside each other{}",
+         "--pid-ns: cannot create {}: limit reached: user.max_user_namespaces, user.max_pid_namespaces or "
+         "user.max_mnt_namespaces (sysctl -a), or 32 nested ones{}",
          what, hint);
-  fail(error, "--pid-ns: cannot make {}: {}{}", what, std::strerror(error), hint);
+  fail(error, "--pid-ns: cannot create {}: {}{}", what, std::strerror(error), hint);
 }
 
 // AppArmor may let the namespace be made, and refuse what can be done in it.
 [[noreturn]] void fail_inside(const char* what) {
   const int error = errno;
-  fail(error, "--pid-ns: the user namespace is there, but does not permit to {}: {}{}", what, std::strerror(error), user_namespace_switch());
+  fail(error, "--pid-ns: the user namespace was created, but does not permit to {}: {}{}", what,
+       std::strerror(error), user_namespace_switch());
 }
 
 void write_file(const char* path, const std::string& text) {
@@ -144,7 +145,7 @@ void await_first(const UniqueFd& ready) {
 // A group of its own, which has a number inside, and is told from others there.
 void lead_group(bool in_front) {
   const UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (::setpgid(0, 0) != 0) fail_errno("--pid-ns: cannot make a process group");
+  if (::setpgid(0, 0) != 0) fail_errno("--pid-ns: cannot create a process group");
   if (in_front && terminal) ::tcsetpgrp(terminal.get(), ::getpgrp());
 }
 

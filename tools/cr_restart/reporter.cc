@@ -59,8 +59,8 @@ void check_parting(const Context& context) {
                                     [](const Thread& thread) { return thread.head.pdeath_signal != 0; });
     if (inner || asked == process.threads.end()) continue;
     fail(kErrNoSupport,
-         "pid {} gets signal {} when its parent ends (PR_SET_PDEATHSIG), and cr_restart is going to: only "
-         "cr_restart itself can restart it",
+         "pid {} has set parent-death signal {} (PR_SET_PDEATHSIG), and its parent, cr_restart, would exit: "
+         "only the cr_restart command can restart it",
          process.head.pid, asked->head.pdeath_signal);
   }
 }

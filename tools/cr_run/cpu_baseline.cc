@@ -26,7 +26,7 @@ const CpuLevel& find_level(const std::string& name) {
   if (level != levels.end()) return *level;
   std::vector<std::string_view> names;
   for (const CpuLevel& known : levels) names.emplace_back(known.name);
-  fail(EINVAL, "--cpu-baseline: '{}' is no level of processors: there are {}", name, fmt::join(names, ", "));
+  fail(EINVAL, "--cpu-baseline: unknown CPU baseline '{}'; known: {}", name, fmt::join(names, ", "));
 }
 
 // What GLIBC_TUNABLES held before stays, but for this tunable.

@@ -115,7 +115,7 @@ std::string plugin_list(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const std::string path = CRYO_PLUGINDIR "/" + name + ".so";
     if (name.empty() || name.find_first_of("/:") != std::string::npos)
-      fail(EINVAL, "'{}' is no name of a plug-in", name);
+      fail(EINVAL, "'{}' is not a plug-in name", name);
     if (::access(path.c_str(), R_OK) != 0) fail_errno("plug-in {}: {}", name, path);
     list.append(list.empty() ? "" : ":").append(name);
   }
@@ -125,7 +125,7 @@ std::string plugin_list(const std::vector<std::string>& names) {
 void set_preload(bool omit, bool plugins) {
   const std::optional<std::string> library = find_library(omit ? kOmitLibrary : kRunLibrary);
   if (!library && plugins) fail(ENOENT, "{} is not found, which loads plug-ins", kRunLibrary);
-  if (!library && omit) fail(ENOENT, "{} is not found, without which no process is left out", kOmitLibrary);
+  if (!library && omit) fail(ENOENT, "cannot find {}, which --omit requires", kOmitLibrary);
   if (!library) return;  // the process can be checkpointed without it
   const char* before = std::getenv("LD_PRELOAD");
   const std::string value = preload_value(*library, before == nullptr ? "" : before);

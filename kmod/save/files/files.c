@@ -242,7 +242,7 @@ static const char *classify_fifo(struct cryo_object *o)
 static const char *outside_pipe(struct cryo_capture *c, struct cryo_object *o)
 {
 	if (o->stdio_fd == U32_MAX) {
-		cryo_warn(c, o->proc, "fd %d (pipe): its other end belongs to a process that is left out; a restart puts a descriptor of cr_restart in its place",
+		cryo_warn(c, o->proc, "fd %d (pipe): its other end belongs to a process outside the checkpoint; a restart puts a descriptor of cr_restart in its place",
 			  o->fd);
 		o->stdio_fd = o->fd;
 	}
@@ -260,7 +260,7 @@ static const char *classify_pipe(struct cryo_capture *c, struct cryo_object *o)
 		return outside_pipe(c, o);
 	/* On its way in a message. */
 	if (shared)
-		return "pipe whose other end belongs to a process that is left out";
+		return "pipe whose other end belongs to a process outside the checkpoint";
 	o->kind = CRYO_FILE_PIPE;
 	return NULL;
 }

@@ -71,7 +71,7 @@ int cryo_classify_pidfd(struct cryo_capture *c, struct cryo_object *o, const cha
 	if (of.outsider) {
 		cryo_describe_task(of.outsider, who, sizeof(who));
 		put_task_struct(of.outsider);
-		cryo_refuse(c, o->proc, "fd %d (pidfd): it is of %s, which is left out",
+		cryo_refuse(c, o->proc, "fd %d (pidfd): it is of %s, which is outside the checkpoint",
 			    o->fd >= 0 ? o->fd : o->carrier, who);
 		return 0;
 	}

@@ -68,7 +68,7 @@ static const char *thread_obstacle(struct cryo_capture *c, struct cryo_object *o
 		return "file of /proc about a thread, by a bind mount of its directory";
 	p = cryo_find_proc(c->req, task);
 	if (!p || p->gone || task->flags & CRYO_PF_WORKER)
-		return "file of /proc about a thread that is left out";
+		return "file of /proc about a thread outside the checkpoint";
 	/* Of a thread, unlike a process, only the number in its own namespace comes back. */
 	if (ns != task_active_pid_ns(task) ||
 	    (ns != task_active_pid_ns(current) && !cryo_in_mounts(c, path->mnt)))

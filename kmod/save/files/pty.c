@@ -203,7 +203,7 @@ static const char *pty_obstacle(struct cryo_capture *c, struct cryo_object *o,
 		return "a terminal with locked settings (TIOCSLCKTRMIOS)";
 	if (!files_of(slave) && !test_bit(TTY_OTHER_CLOSED, &master->flags) &&
 	    input->read_head != input->read_tail)
-		return "a terminal that has echoed and that nobody has opened yet";
+		return "a terminal with echoed output whose slave was never opened";
 	return NULL;
 }
 

@@ -121,13 +121,13 @@ static const char *uring_obstacle(struct cryo_capture *c, struct cryo_object *o,
 	lockdep_assert_held(&ctx->uring_lock);
 	if (!cryo_uring_users_are(ctx, is_in_context, c) ||
 	    (issuer && !cryo_find_parked(c->req, issuer)))
-		return "a ring that a process uses that is left out";
+		return "a ring that a process outside the checkpoint uses";
 	if (ctx->flags & ~(CRYO_URING_FLAGS | IORING_SETUP_ATTACH_WQ))
 		return "a ring set up with other flags";
 	if (cryo_uring_compat(ctx))
 		return "a ring of a 32-bit program";
 	if (cryo_uring_has_work(ctx) || !list_empty(&ctx->cq_overflow_list) || ctx->check_cq)
-		return "a ring with completions that it had no room for";
+		return "a ring with overflowed completions";
 	if (cryo_uring_has_files(ctx))
 		return "a ring with registered files";
 	if (cryo_uring_has_buffers(ctx) || cryo_uring_has_buffer_groups(ctx))

@@ -21,7 +21,7 @@
 
 #define EBPF_FILTER	"socket with an eBPF filter (SO_ATTACH_BPF)"
 #define EBPF_CHOICE	"socket with an eBPF program that chooses among sockets (SO_ATTACH_REUSEPORT_EBPF)"
-#define LOST_CHOICE	"socket with a program that chooses among sockets, on a kernel whose lock for them is not found,"
+#define LOST_CHOICE	"socket with a reuseport program, on a kernel whose reuseport_lock cannot be found,"
 
 /* How many instructions; 0: of bpf(2). */
 static unsigned int length_of(const struct bpf_prog *prog)

@@ -92,7 +92,7 @@ static void check_waiting(struct cryo_capture *c, struct cryo_object *o)
 			cryo_unix_peer_holder(c, waiting, holder, sizeof(holder));
 		else
 			cryo_tcp_peer_holder(c, waiting, holder, sizeof(holder));
-		cryo_refuse(c, o->proc, "fd %d (socket): a connection from %s that is left out has not been accepted yet",
+		cryo_refuse(c, o->proc, "fd %d (socket): a connection from %s, which is outside the checkpoint, has not been accepted yet",
 			    o->fd, holder);
 	}
 }
@@ -116,7 +116,7 @@ static int classify_unix(struct cryo_capture *c, struct cryo_object *o, const ch
 		return *obstacle ? 0 : CRYO_FILE_UNIX;
 	}
 	cryo_unix_peer_holder(c, o, holder, sizeof(holder));
-	cryo_refuse(c, o->proc, "fd %d (socket): its other end belongs to %s, which is left out; not supported except as stdio (--unix=close lets it be closed)",
+	cryo_refuse(c, o->proc, "fd %d (socket): its other end belongs to %s, which is outside the checkpoint; not supported except as stdio (--unix=close lets it be closed)",
 		    o->fd >= 0 ? o->fd : o->carrier, holder);
 	return 0;
 }
@@ -141,7 +141,7 @@ static int classify_tcp(struct cryo_capture *c, struct cryo_object *o, const cha
 		return 0;
 	}
 	cryo_tcp_peer_holder(c, o, holder, sizeof(holder));
-	cryo_refuse(c, o->proc, "fd %d (socket): TCP connection between %s, with %s, which is left out (--tcp=close lets it be reset)",
+	cryo_refuse(c, o->proc, "fd %d (socket): TCP connection between %s, with %s, which is outside the checkpoint (--tcp=close lets it be reset)",
 		    o->fd >= 0 ? o->fd : o->carrier, addresses, holder);
 	return 0;
 }
@@ -362,7 +362,7 @@ static void check_still_waiting(struct cryo_capture *c)
 
 	list_for_each_entry(o, &c->waiting, node) {
 		if (READ_ONCE(o->sk->sk_socket) || sock_flag(o->sk, SOCK_DEAD))
-			cryo_refuse(c, o->proc, "fd %d (socket): a connection that waited in it has been accepted by a process that is left out",
+			cryo_refuse(c, o->proc, "fd %d (socket): a connection that waited in it has been accepted by a process outside the checkpoint",
 				    o->fd);
 	}
 }

@@ -86,9 +86,9 @@ void cryo_check_parent(struct cryo_capture *c, struct cryo_proc *p, const struct
 	struct task_struct *parent = get_parent(c, p);
 
 	if (parent && has_gone_on(c, p, parent, v))
-		cryo_refuse(c, p, "a parent that has entered namespaces after it forked the process is not supported");
+		cryo_refuse(c, p, "a parent that entered other namespaces after forking the process is not supported");
 	if (!is_born_there(p, parent))
-		cryo_refuse(c, p, "a process that is not the first one of a pid namespace that its parent is not in is not supported");
+		cryo_refuse(c, p, "a process whose parent is outside its pid namespace, and that is not the init of that namespace, is not supported");
 	if (parent)
 		put_task_struct(parent);
 }

@@ -226,12 +226,12 @@ static const char *obstacle_to_new(const struct cryo_mount_line *m, const struct
 				   bool stands)
 {
 	if (!kind_of(m))
-		return "what the requester does not have mounted";
+		return "a mount that the requester does not have";
 	if (at && is_idmapped_mnt(at->mnt))
 		return "one with ids mapped, that the requester does not have";
 	if (stands)
 		return NULL;
-	return strcmp(m->root, "/") ? "what the requester does not have mounted" :
+	return strcmp(m->root, "/") ? "a mount that the requester does not have" :
 	       "one that is covered by another one, and that the requester does not have";
 }
 

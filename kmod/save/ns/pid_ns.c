@@ -89,7 +89,7 @@ void cryo_check_pid_namespaces(struct cryo_capture *c, struct cryo_proc *p,
 
 	for (ns = own; ns && ns != our_pid_ns(); ns = ns->parent)
 		if (!has_first(c, ns))
-			cryo_refuse(c, p, "a pid namespace of which the first process is left out is not supported");
+			cryo_refuse(c, p, "a pid namespace whose init is outside the checkpoint is not supported");
 	if (!children)
 		return;
 	if (children != own)

@@ -88,7 +88,7 @@ static const char *node_obstacle(struct cryo_mounts *m, struct cryo_tmpfs_node *
 	if (is_far(&stat->atime) || is_far(&stat->mtime))
 		return "file with a time after 2262 or before 1678 in a temporary file system";
 	if (!kuid_has_mapping(m->owner, stat->uid) || !kgid_has_mapping(m->owner, stat->gid))
-		return "file of a user without a number in the mount namespace";
+		return "file of a user that is not mapped in the mount namespace";
 	if (vfs_listxattr(n->path.dentry, NULL, 0))
 		return "file with extended attributes in a temporary file system";
 	if (!S_ISREG(stat->mode) && !S_ISDIR(stat->mode))

@@ -265,7 +265,7 @@ static void warn_of_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task
 	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	name = page ? cryo_find_name(c, pwd, page, &is_other) : ERR_PTR(-ENOMEM);
 	if (!IS_ERR(name))
-		cryo_warn_always(c, p, "thread %d: could not enter its working directory %s by that name: only root can restart it, or cr_restart --relocate=OLD=NEW",
+		cryo_warn_always(c, p, "thread %d: may not enter its working directory %s by this path: restart as root, or with cr_restart --relocate=OLD=NEW",
 				 task_pid_vnr(task), name);
 	kfree(page);
 }

@@ -25,8 +25,8 @@
 #define SHOWN_CHILDREN	16
 
 static const char * const not_shared[CRYO_NR_SHARED] = {
-	[CRYO_SHARED_FILES] = "descriptors shared with a process that is left out (CLONE_FILES) are not supported",
-	[CRYO_SHARED_FS] = "a working directory shared with a process that is left out (CLONE_FS) is not supported",
+	[CRYO_SHARED_FILES] = "descriptors shared with a process outside the checkpoint (CLONE_FILES) are not supported",
+	[CRYO_SHARED_FS] = "a working directory shared with a process outside the checkpoint (CLONE_FS) is not supported",
 	[CRYO_SHARED_UNDO] = CRYO_UNDO_SHARED,
 };
 
@@ -73,7 +73,7 @@ static void note_child(struct cryo_capture *c, struct task_struct *task)
 	if (!parent || parent->children_left_out++ >= SHOWN_CHILDREN)
 		return;
 	cryo_describe_task(task, who, sizeof(who));
-	cryo_warn(c, parent, "%s %s is left out",
+	cryo_warn(c, parent, "%s %s is outside the checkpoint",
 		  READ_ONCE(task->exit_state) ? "zombie" : "child process", who);
 }
 
@@ -95,7 +95,7 @@ static void note_sharing(struct cryo_capture *c, struct task_struct *task)
 		}
 		cryo_sharers_leave_memory(c, with);
 		cryo_describe_task(task, who, sizeof(who));
-		cryo_refuse(c, with->proc, "memory shared with %s that is left out (CLONE_VM, vfork) is not supported",
+		cryo_refuse(c, with->proc, "memory shared with %s outside the checkpoint (CLONE_VM, vfork) is not supported",
 			    who);
 	}
 }

@@ -52,8 +52,8 @@ void check_tree(const Context& context, const RestartOptions& options, Findings&
   // Of a job that is killed for itself: kill 0, timeout(1), a shell that ends with those it has started.
   if (const std::string other = other_in_own_group(); !other.empty())
     findings.advise(
-        "pid {}: led a process group, and is put into that of cr_restart, with {}: what signals its group (kill 0, timeout) reaches "
-        "that, too (--restore-pgid gives it its own group again)",
+        "pid {}: was a process group leader, and joins the group of cr_restart, with {}: signals to its "
+        "group (kill 0, timeout) reach that, too (--restore-pgid restores its own group)",
         plan.deposed, other);
 }
 
@@ -97,7 +97,7 @@ namespace {
 // Numbers are those of its parent's user namespace.
 void check_exited(const Process& process, const Creds& own, Findings& findings) {
   if (!process.ended_as || process.namespaces.user != 0 || may_end_as(*process.ended_as, own)) return;
-  findings.warning("pid {}: has exited as user {}; its parent is told that it was user {}", process.head.pid,
+  findings.warning("pid {}: exited as user {}; its parent will see si_uid {}", process.head.pid,
                    process.ended_as->head.uid, own.head.uid);
 }
 

@@ -73,7 +73,8 @@ class CgroupChecker {
 std::string CgroupChecker::why_not_made(const ControlGroup& group) const {
   if (root_.empty()) return "there are no control groups of version 2 here";
   if (!(group.head.flags & CRYO_CGROUP_OWN))
-    return "it is not there, and others than the job were in it, or its settings could not be read";
+    return "it does not exist, and is not recreated: processes outside the job were in it, or its settings "
+           "could not be read";
   if (is_strict() && (group.head.flags & CRYO_CGROUP_PARTIAL)) return "its settings are not all in the context";
   const std::string parent = group_above(group.path);
   if (to_be_made_.contains(parent)) return {};
@@ -118,9 +119,10 @@ void CgroupChecker::check_process(std::size_t index) {
     findings_.problem(EPERM, "pid {}: cannot be in its control group {}: {}{}", process.head.pid, process.cgroup, why,
                       rights_text(context_, index));
   else if (makes() && told_.insert(process.cgroup).second)
-    findings_.warning("pid {}: stays in the control group of cr_restart, not {}: {}{}{}", process.head.pid, process.cgroup, why,
-                      rights_text(context_, index),
-                      is_lost(process.cgroup) ? "; it is not made again, as others than the job were in it" : "");
+    findings_.warning(
+        "pid {}: stays in the control group of cr_restart, not {}: {}{}{}", process.head.pid, process.cgroup,
+        why, rights_text(context_, index),
+        is_lost(process.cgroup) ? "; it is not recreated, as processes outside the job were in it" : "");
   else
     findings_.note("pid {}: stays in the control group of cr_restart, not {}: {}", process.head.pid, process.cgroup, why);
 }

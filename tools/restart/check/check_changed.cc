@@ -102,7 +102,9 @@ void ChangeChecker::report(const Use& use, const std::string& path, const std::s
   const std::string another = use.mapped ? "" : fmt::format(", --redirect {}=FILE takes another one", use.fd);
   switch (options_.changed_files.value_or(fallback)) {
     case ChangedFiles::kRefuse:
-      return findings_.problem(ESTALE, "file changed since the checkpoint: {} (--changed-files=warn takes it as it is{})", line, another);
+      return findings_.problem(
+          ESTALE, "file changed since the checkpoint: {} (--changed-files=warn accepts it as is{})", line,
+          another);
     case ChangedFiles::kWarn:
       return findings_.warning("file changed since the checkpoint: {}", line);
     case ChangedFiles::kIgnore:

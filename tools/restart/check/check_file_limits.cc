@@ -193,9 +193,10 @@ void FileLimitChecker::check_queues(const Creds& own) {
   check_queue_bytes(queues);
   const std::uint64_t wanted = queues.size();
   if (capable(own, CAP_SYS_RESOURCE) || limits_.queues.has_room_for(wanted)) return;
-  const std::string text = fmt::format("{} POSIX message queues are more than /proc/sys/fs/mqueue/queues_max allows: {}, of which {} are there already: {}",
-                                       wanted, limits_.queues.most, limits_.queues.used,
-                                       raise_text("fs.mqueue.queues_max", limits_.queues.used + wanted));
+  const std::string text = fmt::format(
+      "{} POSIX message queues exceed /proc/sys/fs/mqueue/queues_max: {}, of which {} are in use: {}", wanted,
+      limits_.queues.most, limits_.queues.used,
+      raise_text("fs.mqueue.queues_max", limits_.queues.used + wanted));
   // What is in /dev/mqueue may be those of another ipc namespace.
   if (wanted > limits_.queues.most)
     findings_.problem(ENOSPC, "{}", text);
@@ -209,8 +210,9 @@ void FileLimitChecker::check_terminals() {
       std::count_if(context_.files.begin(), context_.files.end(), [](const auto& entry) { return entry.second.pty.has_value(); }));
   const Amount all = limits_.terminals;
   if (wanted == 0) return;
-  const std::string text = fmt::format("{} pseudo-terminals are more than /proc/sys/kernel/pty/max allows: {}, of which {} are there already", wanted,
-                                       all.most, all.used);
+  const std::string text =
+      fmt::format("{} pseudo-terminals exceed /proc/sys/kernel/pty/max: {}, of which {} are in use", wanted,
+                  all.most, all.used);
   if (!all.has_room_for(wanted))
     findings_.problem(ENOSPC, "{}: {}", text, raise_text("kernel.pty.max", all.used + wanted + 1));
   else if (all.most != kNoLimit && !all.has_room_for(wanted + limits_.reserved_terminals))

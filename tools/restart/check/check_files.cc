@@ -134,11 +134,11 @@ void FileChecker::check_identity(const File& file, const Inode& inode) {
   switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return problem(ESTALE,
-                     "another file than at the checkpoint has the name ({}); --relocate={}={} says that it is "
-                     "the right one, --changed-files=warn takes it as it is",
+                     "its name now refers to a different file ({}); --relocate={}={} declares it to be the "
+                     "right one, --changed-files=warn accepts it as is",
                      difference, file.path, file.path);
     case ChangedFiles::kWarn:
-      return findings_.warning("pid {}: {}: another file than at the checkpoint has the name ({})", pid_, what_,
+      return findings_.warning("pid {}: {}: its name now refers to a different file ({})", pid_, what_,
                                difference);
     case ChangedFiles::kIgnore:
       return;
@@ -153,12 +153,12 @@ bool FileChecker::check_other_use(const File& file, const Inode& inode, const Fi
   const OtherUse& other = found->second;
   const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
   if (size > inode.head.size)
-    findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; they stay, as {}, too", pid_, what_,
+    findings_.warning("pid {}: {}: {} bytes were added since the checkpoint and are kept, as {}", pid_, what_,
                       size - inode.head.size, describe(other));
   if (was_at_end(file, inode) && !other.appends && !can_share(other, file, inode, use))
     findings_.warning(
-        "pid {}: {}: {}, and not to append (>> in the shell): what it writes may overwrite output of the job "
-        "(--redirect {}=FILE gives that another file)",
+        "pid {}: {}: {} without O_APPEND (>> in the shell): it may overwrite output of the job (--redirect "
+        "{}=FILE gives the job another file)",
         pid_, what_, describe(other), use.fds.front().fd);
   return true;
 }
@@ -166,13 +166,14 @@ bool FileChecker::check_other_use(const File& file, const Inode& inode, const Fi
 // cr_restart reads the context there, and never writes to it.
 void FileChecker::check_context_output(const File& file, const FileUse& use) {
   if (use.mapped_shared_writable || !is_output(file, use))
-    return problem(ETXTBSY,
-                   "is the context that is to be restarted, or one that it needs, and is mapped for writing or passed in a "
-                   "message{}",
-                   way_out(file, use));
+    return problem(
+        ETXTBSY,
+        "is the context being restarted, or one that it needs, and is mapped for writing or passed in a "
+        "message{}",
+        way_out(file, use));
   findings_.warning(
-      "pid {}: {}: is the context that is restarted, or one that it needs; it stays as it is, and what the process writes goes "
-      "to a copy without a name (--redirect {}=FILE gives it another file)",
+      "pid {}: {}: is the context being restarted, or one that it needs: it is left unchanged, and the "
+      "process writes to an unnamed copy (--redirect {}=FILE gives it another file)",
       pid_, what_, use.fds.front().fd);
 }
 
@@ -199,18 +200,19 @@ bool FileChecker::overwrites(const File& file, const FileUse& use, std::uint64_t
 void FileChecker::say_stays(const File& file, bool in_place, std::uint64_t bytes, const std::string& aside) {
   if (in_place)
     findings_.warning(
-        "pid {}: {}: {} bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: the job "
-        "writes on where it was, at byte {}, and may overwrite them (--truncate=aside moves them to {})",
+        "pid {}: {}: {} bytes were added since the checkpoint and are kept, as other processes had it open "
+        "for writing: the job continues to write at byte {}, and may overwrite them (--truncate=aside moves "
+        "them to {})",
         pid_, what_, bytes, file.head.pos, aside);
   else if (outputs_.at(file.head.inode).outside != 0)
     findings_.warning(
-        "pid {}: {}: {} bytes have come since the checkpoint; they stay, as other processes had it open for writing, too: "
-        "output of the job itself among them will be there twice (--truncate=aside moves them to {})",
+        "pid {}: {}: {} bytes were added since the checkpoint and are kept, as other processes had it open "
+        "for writing: output of the job among them will be duplicated (--truncate=aside moves them to {})",
         pid_, what_, bytes, aside);
   else
     findings_.warning(
-        "pid {}: {}: {} bytes have come since the checkpoint; they stay, as others may append, too (--truncate "
-        "cuts them off)",
+        "pid {}: {}: {} bytes were added since the checkpoint and are kept, as others may append (--truncate "
+        "removes them)",
         pid_, what_, bytes);
 }
 
@@ -229,17 +231,18 @@ void FileChecker::check_tail(const File& file, const Inode& inode, const FileUse
   if (tail_of(context_, outputs_, options_, file) == Tail::kStays) return say_stays(file, in_place, more, aside);
   if (const std::string text = no_room_for(inode.head.size, size); !text.empty())
     return problem(ENOSPC,
-                   "{} bytes have come since the checkpoint, and there is no room to keep them in {}: {} (--truncate cuts "
-                   "them off, --no-truncate leaves them)",
+                   "{} bytes were added since the checkpoint, and there is no space to save them in {}: {} "
+                   "(--truncate removes them, --no-truncate keeps them)",
                    more, aside, text);
   const std::string directory = aside.substr(0, aside.rfind('/') + 1);
   if (names::access(directory, W_OK | X_OK) != 0 || names::access(path_, R_OK) != 0)
     return problem(errno,
-                   "{} bytes have come since the checkpoint, and cannot be kept in {}: {} (--truncate cuts them "
-                   "off, --no-truncate leaves them)",
+                   "{} bytes were added since the checkpoint, and cannot be saved in {}: {} (--truncate "
+                   "removes them, --no-truncate keeps them)",
                    more, aside, std::strerror(errno));
-  findings_.warning("pid {}: {}: {} bytes have come since the checkpoint; a restart that succeeds moves them to {}", pid_, what_, more,
-                    aside);
+  findings_.warning(
+      "pid {}: {}: {} bytes were added since the checkpoint; a successful restart moves them to {}", pid_,
+      what_, more, aside);
 }
 
 // chattr +a: nobody opens it without O_APPEND any more, or cuts it.
@@ -252,10 +255,11 @@ void FileChecker::check_append_only(const File& file, const Inode& inode, const 
   const bool cut = (options_.tails == Tails::kGo || options_.tails == Tails::kAside) &&
                    static_cast<std::uint64_t>(now.st_size) > inode.head.size;
   if ((file.head.flags & O_APPEND) == 0)
-    problem(EPERM, "can only be appended to (chattr +a), and was open for writing anywhere; chattr -a allows that{}",
+    problem(EPERM,
+            "is append-only (chattr +a), but was open without O_APPEND; clear the attribute with chattr -a{}",
             way_out(file, use));
   else if (cut)
-    problem(EPERM, "can only be appended to (chattr +a), and --truncate would cut it");
+    problem(EPERM, "is append-only (chattr +a), and --truncate would truncate it");
 }
 
 // cr_restart itself has it open: its name does not matter then.
@@ -286,7 +290,9 @@ std::string cut_text(const std::string& path) {
   struct stat now;
   int last = 0;
   while (last < kMost && names::lstat(fmt::format("{}.cut.{}", path, last + 1), now) == 0) ++last;
-  return last == 0 ? "" : fmt::format("; an earlier restart has moved what came later to {}.cut.{}", path, last);
+  return last == 0
+             ? ""
+             : fmt::format("; an earlier restart has moved the data added later to {}.cut.{}", path, last);
 }
 
 // Cut by others, or by a restart of another job of theirs that had been asked to.
@@ -301,15 +307,15 @@ void FileChecker::check_shorter(const File& file, const FileUse& use, const Inod
   switch (options_.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return problem(ESTALE,
-                     "the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}; --changed-files=warn takes "
-                     "it, as it is{}",
+                     "the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}; "
+                     "--changed-files=warn accepts it as is{}",
                      now.st_size, inode.head.size, others, cut_text(path_), way_out(file, use));
     case ChangedFiles::kWarn:
       return findings_.warning(
           "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}", pid_, what_, now.st_size,
           inode.head.size, others,
           (file.head.flags & O_APPEND) != 0 || place != OutputPlace::kSaved
-              ? "" : "; where the process goes on writing behind its end there will be a hole");
+              ? "" : "; writes beyond its end will leave a hole");
     case ChangedFiles::kIgnore:
       return;
   }
@@ -357,7 +363,7 @@ void FileChecker::check_access(const File& file, const FileUse& use) {
 // What /proc/PID/exe leads to: the kernel asks what it asks of who executes it.
 void FileChecker::check_execution(const FileUse& use) {
   if (use.executable && names::access(path_, X_OK) != 0)
-    problem(errno, "cannot be the program of a process: it may not be executed: {}", std::strerror(errno));
+    problem(errno, "cannot be the executable of a process: {}", std::strerror(errno));
 }
 
 // It is opened when the process exists, by each process that has it.
@@ -376,16 +382,18 @@ void FileChecker::check_fallback(const File& file) {
   if (inode.found <= FileFound::kSameContents || !fallbacks_.insert(inode.id).second) return;
   if (inode.made_by_name) {
     if (const std::string directory = nearest_directory(path_); names::access(directory, W_OK | X_OK) != 0)
-      return problem(errno, "is gone, and cannot be made again in {} (--restore-files): {}", directory, std::strerror(errno));
-    return findings_.warning("pid {}: {}: is gone, and made again with the contents that it had", pid_, what_);
+      return problem(errno, "no longer exists, and cannot be recreated in {} (--restore-files): {}",
+                     directory, std::strerror(errno));
+    return findings_.warning("pid {}: {}: no longer exists, and is recreated with its saved contents", pid_,
+                             what_);
   }
-  const char* what = inode.found == FileFound::kGone      ? "is gone"
+  const char* what = inode.found == FileFound::kGone      ? "no longer exists"
                      : inode.found == FileFound::kChanged ? "has changed since the checkpoint"
-                                                      : "cannot be read any more";
-  const char* way = inode.found == FileFound::kGone      ? " (--restore-files makes it again)"
-                    : inode.found == FileFound::kChanged ? " (--changed-files=warn takes the file as it is)"
+                                                      : "can no longer be read";
+  const char* way = inode.found == FileFound::kGone      ? " (--restore-files recreates it)"
+                    : inode.found == FileFound::kChanged ? " (--changed-files=warn accepts the file as is)"
                                                      : "";
-  findings_.warning("pid {}: {}: {}; the process gets a file without a name, with the contents that it had{}", pid_, what_,
+  findings_.warning("pid {}: {}: {}; the process gets an unnamed file with the saved contents{}", pid_, what_,
                     what, way);
 }
 
@@ -394,7 +402,8 @@ void FileChecker::check_hidden(const File& file, const FileUse& use) {
   if ((inode.head.flags & CRYO_INODE_MEMFD) || inode.head.size == 0 || (file.head.flags & O_PATH) != 0) return;
   const NamesToCheck theirs(context_, use.processes, file);
   if (is_hidden_from_owner(context_, inode))
-    findings_.warning("{}: is open for writing only, and its user may not read it: what was in it is not put back", file.path);
+    findings_.warning("{}: is open write-only, and its user may not read it: its contents are not restored",
+                      file.path);
 }
 
 void FileChecker::check_path(const File& file, const FileUse& use) {
@@ -427,10 +436,13 @@ void FileChecker::check_name(const File& file, const Inode& inode) {
   if (!place || !is_other_file(options_.relocations, file, inode, place.get()) ||
       options_.changed_files == ChangedFiles::kIgnore)
     return;
-  const std::string text = fmt::format("another {} than at the checkpoint has the name ({})", S_ISDIR(inode.head.mode) ? "directory" : "file",
-                                       difference_of(inode.head, place.get()));
+  const std::string text =
+      fmt::format("its name now refers to a different {} ({})",
+                  S_ISDIR(inode.head.mode) ? "directory" : "file", difference_of(inode.head, place.get()));
   if (options_.changed_files == ChangedFiles::kRefuse)
-    problem(ESTALE, "{}; --relocate={}={} says that it is the right one, --changed-files=warn takes it as it is", text, file.path, file.path);
+    problem(ESTALE,
+            "{}; --relocate={}={} declares it to be the right one, --changed-files=warn accepts it as is",
+            text, file.path, file.path);
   else
     findings_.warning("pid {}: {}: {}", pid_, what_, text);
 }
@@ -450,9 +462,10 @@ void FileChecker::check_standard(const File& file, const FileUse& use) {
   if (pipe && is_inherited(file.head.stdio_fd)) return;
   if (pipe)
     findings_.warning(
-        "pid {}: descriptor {}, a pipe to a process that was left out, becomes standard {} of cr_restart (it had no "
-        "descriptor {} of its own)",
-        pid_, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output", file.head.stdio_fd);
+        "pid {}: descriptor {}, a pipe to a process outside the checkpoint, becomes standard {} of "
+        "cr_restart (it had no descriptor {} of its own)",
+        pid_, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output",
+        file.head.stdio_fd);
   std::set<std::uint32_t> numbers;
   for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
   for (const std::uint32_t number : numbers) {
@@ -498,7 +511,8 @@ void FileChecker::check_unused_output() {
     if (!has || (file.head.kind != CRYO_FILE_PATH && file.head.kind != CRYO_FILE_CONTENTS)) continue;
     if (!S_ISREG(context_.inode(file.head.inode).head.mode)) continue;
     return findings_.warning(
-        "pid {}: descriptor 1 ({}): goes on there, and not to standard output of cr_restart (--redirect 1=FILE gives it "
+        "pid {}: descriptor 1 ({}): continues to write there, not to standard output of cr_restart "
+        "(--redirect 1=FILE gives it "
         "another file)",
         context_.processes[use.process].head.pid, options_.relocations.apply(file.path));
   }
@@ -575,14 +589,16 @@ void FileChecker::check_inotify(const Inotify& inotify, const FileUse& use) {
     if (removed.find(watch) != 0) continue;
     const std::string path = options_.relocations.apply(watch.path);
     if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(watch, path))
-      problem(errno, "{}, which watch {} of it is of, cannot be watched: {}", path, watch.head.wd,
+      problem(errno, "cannot watch {} (watch descriptor {}): {}", path, watch.head.wd,
               std::strerror(errno));
     else if (is_other_watched(watch, path) && others++ == 0)
       first = &watch;
   }
   if (first != nullptr && options_.changed_files != ChangedFiles::kIgnore)
-    findings_.warning("pid {}: {}: watch {} will be of another file than at the checkpoint, which has the name {}{}", pid_, what_,
-                      first->head.wd, first->path, others > 1 ? fmt::format(" ({} more)", others - 1) : "");
+    findings_.warning(
+        "pid {}: {}: watch {} will be on a different file than at the checkpoint, which now has the name "
+        "{}{}",
+        pid_, what_, first->head.wd, first->path, others > 1 ? fmt::format(" ({} more)", others - 1) : "");
 }
 
 void FileChecker::check_fanotify(const Fanotify& group) {
@@ -592,7 +608,7 @@ void FileChecker::check_fanotify(const Fanotify& group) {
 
 void FileChecker::check_timerfd(const cryo_timerfd& timer) {
   if (is_alarm_clock(timer.clockid) && !capable(own_, CAP_WAKE_ALARM))
-    problem(EPERM, "a timer that wakes the machine takes CAP_WAKE_ALARM");
+    problem(EPERM, "a timer that wakes the machine requires CAP_WAKE_ALARM");
 }
 
 void FileChecker::check_uring(const cryo_uring& ring, const FileUse& use) {
@@ -618,9 +634,9 @@ void FileChecker::check_fifo(const File& file, const FileUse& use) {
   }
   if (!S_ISFIFO(now.st_mode)) return problem(ESTALE, "is not a FIFO any more");
   if (is_foreign_fifo(options_, file, inode, path_))
-    problem(ESTALE, "another FIFO than at the checkpoint has the name; --changed-files=warn takes it");
+    problem(ESTALE, "its name now refers to a different FIFO; --changed-files=warn accepts it");
   if (!may_fill_fifo(context_, inode, path_))
-    problem(EACCES, "what was in it cannot be put back, as none of the processes may write to it");
+    problem(EACCES, "its contents cannot be restored, as none of the processes may write to it");
   check_access(file, use);
 }
 
@@ -660,9 +676,10 @@ void FileChecker::check_numbers(const Process& process) {
 void FileChecker::check_owner(const File& file, const FileUse& use) {
   if (file.head.owner_pid == 0 || owner_setter(context_, file, use.processes)) return;
   findings_.warning(
-      "pid {}: descriptor {} ({}): no process that has it is of user {}, who has set who is told of it by signals (F_SETOWN): nobody is told",
-      context_.processes[use.process].head.pid, use.fds.empty() ? -1 : static_cast<int>(use.fds.front().fd), file.path,
-      file.head.owner_euid);
+      "pid {}: descriptor {} ({}): its I/O signal owner (F_SETOWN) was set by user {}, as whom no process "
+      "with this descriptor runs: no owner is set",
+      context_.processes[use.process].head.pid, use.fds.empty() ? -1 : static_cast<int>(use.fds.front().fd),
+      file.path, file.head.owner_euid);
 }
 
 void FileChecker::check_file(const File& file, const FileUse& use) {

@@ -101,11 +101,11 @@ bool HandedOn::controlling_terminal() {
       findings_.warning("pid {} gets a terminal that is not its user's ({}), and can type into it",
                         process.head.pid, *uid);
     else
-      findings_.problem(
-          EPERM,
-          "pid {}: belongs to user {}, who could type into the terminal of cr_restart: start it without one "
-          "(setsid -w cr_restart FILE </dev/null >LOG 2>&1), or, if he may do that, with --other-owner=warn",
-          process.head.pid, *uid);
+      findings_.problem(EPERM,
+                        "pid {}: belongs to user {}, who could inject input into the terminal of cr_restart "
+                        "(TIOCSTI): start it without one (setsid -w cr_restart FILE </dev/null >LOG 2>&1), "
+                        "or, if he may do that, with --other-owner=warn",
+                        process.head.pid, *uid);
     return true;
   }
   return false;

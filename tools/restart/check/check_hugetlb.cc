@@ -191,8 +191,8 @@ void check_hugetlb_segments(const Context& context, const Creds& own, Findings& 
   for (const auto& [id, inode] : context.inodes)
     if (inode.huge_size != 0 && inode.shm && !is_segment_there(*inode.shm))
       return findings.problem(EPERM,
-                              "System V shared memory {} (key {:#x}) is in huge pages, which takes CAP_IPC_LOCK, or the group of "
-                              "/proc/sys/vm/hugetlb_shm_group",
+                              "System V shared memory {} (key {:#x}) is in huge pages, which requires "
+                              "CAP_IPC_LOCK, or the group of /proc/sys/vm/hugetlb_shm_group",
                               inode.shm->perm.id, static_cast<std::uint32_t>(inode.shm->perm.key));
 }
 

@@ -160,7 +160,7 @@ class LimitChecker {
  private:
   void check_amount(int code, std::uint64_t wanted, const std::string& what, const Amount& amount, const std::string& where) {
     if (!amount.has_room_for(wanted))
-      findings_.problem(code, "{} {} are more than {} allows: {}, of which {} are there already", wanted, what, where,
+      findings_.problem(code, "{} {} exceed {}: {}, of which {} are in use", wanted, what, where,
                         amount.most, amount.used);
   }
   void check_size(std::uint64_t wanted, const std::string& what, std::uint64_t most, const std::string& where) {
@@ -180,7 +180,8 @@ void LimitChecker::check_pids() {
     for (const Thread& thread : process.threads)
       if (process.namespaces.pid == 0) highest = std::max(highest, thread.head.tid);
     if (is_above(highest))
-      findings_.problem(EINVAL, "pid {}: {} is no id here: /proc/sys/kernel/pid_max, which root may raise, is {}",
+      findings_.problem(EINVAL,
+                        "pid {}: id {} is out of range: kernel.pid_max is {} (root can raise it with sysctl)",
                         process.head.pid, highest, limits_.pid_max);
   }
 }
@@ -203,8 +204,10 @@ void LimitChecker::check_threads() {
     check_amount(EAGAIN, room.wanted, "threads", room.threads, path + "/pids.max");
     const std::uint64_t most = room.wanted + room.passing + kHelpers;
     if (room.passing != 0 && room.threads.has_room_for(room.wanted) && !room.threads.has_room_for(most))
-      findings_.warning("up to {} threads may be in {} for the moment while they are made, where pids.max allows {}, of which {} are there already",
-                        most, path, room.threads.most, room.threads.used);
+      findings_.warning(
+          "up to {} threads may be in {} for the moment while they are made, where pids.max allows {}, of "
+          "which {} are in use",
+          most, path, room.threads.most, room.threads.used);
   }
 }
 

@@ -97,7 +97,7 @@ std::string lease_problem(const std::string& path, int access, int type) {
     if (!file) return {};  // told as a problem of the file
     (void)::signal(SIGIO, SIG_IGN);
     if (names::set_lease(file.get(), type) == 0) return ::fcntl(file.get(), F_SETLEASE, F_UNLCK), std::string();
-    return errno == EAGAIN ? "somebody else has it open" : std::strerror(errno);
+    return errno == EAGAIN ? "another process has it open" : std::strerror(errno);
   });
 }
 

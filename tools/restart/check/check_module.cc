@@ -57,21 +57,22 @@ void check_module(const Context& context, const RestartOptions& options, Finding
       {CRYO_FEATURE_IPC_ID_CHOICE, kRestore, kAdmin, "ipc_id_choice", "the ids of its System V objects",
        needs_sysv_ids(context)},
       {CRYO_FEATURE_EXE_LINK, kRestore, kAdmin, "exe_link", "its /proc/PID/exe", has_program(context)},
-      {CRYO_FEATURE_PEER_PID, kAdmin, kAdmin, "peer_pid", "who is at the other end of its Unix sockets",
+      {CRYO_FEATURE_PEER_PID, kAdmin, kAdmin, "peer_pid", "the peer pids of its Unix sockets",
        any_file(context, has_peer)},
-      {CRYO_FEATURE_DATAGRAMS, kRaw, kRaw, "datagrams", "what waits in its UDP sockets",
+      {CRYO_FEATURE_DATAGRAMS, kRaw, kRaw, "datagrams", "the datagrams queued in its UDP sockets",
        any_file(context, has_waiting_datagram)},
   };
   for (const Exception& exception : exceptions)
     if (exception.needed && (features & exception.feature) == 0 && !capable(own, exception.capability) &&
         !capable(own, exception.other_capability))
-      findings.problem(EPERM,
-                       "pid {}: to restore {} takes {} or the module's parameter {}, which is off (cr_info --check)",
-                       context.processes.front().head.pid, exception.what,
-                       exception.capability == kRestore ? "CAP_CHECKPOINT_RESTORE"
-                       : exception.capability == kAdmin ? "CAP_SYS_ADMIN"
-                                                        : "CAP_NET_RAW",
-                       exception.parameter);
+      findings.problem(
+          EPERM,
+          "pid {}: restoring {} requires {} or the module parameter {}, which is off (see cr_info --check)",
+          context.processes.front().head.pid, exception.what,
+          exception.capability == kRestore ? "CAP_CHECKPOINT_RESTORE"
+          : exception.capability == kAdmin ? "CAP_SYS_ADMIN"
+                                           : "CAP_NET_RAW",
+          exception.parameter);
 }
 
 }  // namespace cryo

@@ -114,7 +114,7 @@ void MountPointChecker::check_one(std::size_t mount) {
   struct stat now;
   if (names::lstat(*point, now) != 0) {
     const int error = errno;
-    findings_.problem(error, "mount {}: its mount point {} cannot be found: {} (make it again)", wanted.point,
+    findings_.problem(error, "mount {}: its mount point {} cannot be found: {} (recreate it)", wanted.point,
                       *point, std::strerror(error));
   } else if (const std::string link = link_on_the_way(*point); !link.empty()) {
     findings_.problem(ESTALE,
@@ -182,7 +182,8 @@ void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
   }
   for (const std::size_t other : rest)
     findings_.problem(
-        ESTALE, "mount {} ({}): the job did not have it, and it cannot be taken away from there (unmount it)",
+        ESTALE,
+        "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
         now_[other].point, now_[other].type);
 }
 

@@ -52,7 +52,7 @@ void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
                      ns.user->owner_uid, own.head.euid);
   if (needs_mappers(ns, own) && !has_mappers())
     findings.problem(EPERM,
-                     "a user namespace has ids other than those of cr_restart: that takes CAP_SETUID "
+                     "a user namespace has ids other than those of cr_restart: that requires CAP_SETUID "
                      "and CAP_SETGID, or newuidmap and newgidmap");
   if (const std::string text = user_namespace_error(ns); !text.empty())
     findings.problem(EPERM, "a user namespace of user {} cannot be made: {}{}", ns.user->owner_uid, text, user_namespace_switch());
@@ -61,7 +61,7 @@ void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
 void check_one(const Namespace& ns, const Creds& own, Findings& findings) {
   if (ns.user) return check_users(ns, own, findings);
   if (ns.head.owner == 0 && !capable(own, CAP_SYS_ADMIN))
-    findings.problem(EPERM, "a {} namespace that no user namespace of the job owns takes CAP_SYS_ADMIN",
+    findings.problem(EPERM, "a {} namespace that no user namespace of the job owns requires CAP_SYS_ADMIN",
                      namespace_name(ns.head.type));
   if (ns.cgroup.empty()) return;
   if (const std::string why = cgroup_obstacle(ns.cgroup); !why.empty())
@@ -84,7 +84,7 @@ void check_time(const Context& context, const Process* parent, const Process& pr
     findings.problem(EOPNOTSUPP, "pid {}: its time namespace was made by a process that is not its parent",
                      process.head.pid);
   else if (is_for_children(context, inherited))
-    findings.problem(EOPNOTSUPP, "pid {}: its parent {} has made a time namespace after it was forked",
+    findings.problem(EOPNOTSUPP, "pid {}: its parent {} created a time namespace after forking it",
                      process.head.pid, parent->head.pid);
 }
 
@@ -95,7 +95,7 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
   std::size_t steps = 0;
   for (std::uint32_t at = base; at != 0; at = copied_from(context, at))
     if (++steps > context.namespaces.size())
-      return findings.problem(EOPNOTSUPP, "mount namespace {}: there is none of which it can be a copy", id);
+      return findings.problem(EOPNOTSUPP, "mount namespace {}: no mount namespace to copy it from", id);
   if (base != 0 && !is_below(context, ns.head.owner, context.namespaces.at(base).head.owner))
     findings.problem(EOPNOTSUPP,
                      "mount namespace {}: its owner is above that of {}, of which it would be a copy", id,
@@ -125,8 +125,8 @@ void check_clock(const Context& context, const Creds& own, Findings& findings) {
   const std::int64_t behind = static_cast<std::int64_t>(context.system.monotonic_ns) - now_on(CLOCK_MONOTONIC);
   if (behind < kSecond || std::none_of(context.processes.begin(), context.processes.end(), is_on_it)) return;
   findings.warning(
-      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: a time of it that was computed before comes so much later "
-      "({} has it go on)",
+      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: absolute timeouts computed before the "
+      "checkpoint expire that much later ({} continues the clock)",
       behind / kSecond, capable(own, CAP_SYS_ADMIN) ? "--time-ns" : "a restart by root with --time-ns");
 }
 
@@ -142,7 +142,7 @@ bool can_be_forked(const Context& context, const cryo_namespaces& parent, const 
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
                       Findings& findings) {
   if (options.time_namespace && !capable(own, CAP_SYS_ADMIN))
-    findings.problem(EPERM, "a time namespace (--time-ns) takes CAP_SYS_ADMIN");
+    findings.problem(EPERM, "a time namespace (--time-ns) requires CAP_SYS_ADMIN");
   if (!options.time_namespace) check_clock(context, own, findings);
   for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
   for (const auto& [id, ns] : context.namespaces)
@@ -156,7 +156,7 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
                      [&](const Process& other) { return other.head.pid == process.head.ppid; });
     const Process* parent = found == context.processes.end() ? nullptr : &*found;
     if (parent != nullptr && !can_be_forked(context, parent->namespaces, process.namespaces))
-      findings.problem(EOPNOTSUPP, "pid {}: its parent {} has entered namespaces after it was forked",
+      findings.problem(EOPNOTSUPP, "pid {}: its parent {} entered other namespaces after forking it",
                        process.head.pid, parent->head.pid);
     else
       check_time(context, parent, process, findings);

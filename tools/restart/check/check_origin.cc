@@ -11,12 +11,12 @@ void check_origin_of(const Source& source, const RestartOptions& options, const 
   const std::string why = is_privileged(own) ? untrusted_writer(source) : "";
   if (why.empty()) return;
   if (options.other_owner == Tolerance::kWarn)
-    findings.warning("{} {}: somebody may have forged it", source.name(), why);
+    findings.warning("{} {}: it may have been forged", source.name(), why);
   else
     findings.problem(
         EPERM,
         "{} {}, and what it states would be done with the rights of user {}: restart it as its "
-        "owner (runuser -u USER -- cr_restart FILE), or, if nobody can have forged it, with "
+        "owner (runuser -u USER -- cr_restart FILE), or, if it cannot have been forged, with "
         "--other-owner=warn",
         source.name(), why, own.head.euid);
 }

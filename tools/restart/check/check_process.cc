@@ -34,13 +34,15 @@ void check_session(const CheckInput& input, Findings& findings) {
   if (is_of_job(head.ppid)) return;
   if (options.restore_sid && !is_of_job(head.sid) && head.sid != ::getsid(0))
     findings.problem(EPERM,
-                     "pid {}: its session {} can only be entered by being born in it (without --restore-sid it is in that of "
-                     "cr_restart)",
+                     "pid {}: cannot enter session {}: sessions are only inherited by fork(2) (without "
+                     "--restore-sid, it gets that of cr_restart)",
                      head.pid, head.sid);
   // A group that is gone is made by a process with its number.
   if (options.restore_pgid && !options.restore_pid && !is_of_job(head.pgid) && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
-    findings.problem(ESRCH, "pid {}: its process group {} does not exist (without --restore-pgid it is in that of cr_restart)",
-                     head.pid, head.pgid);
+    findings.problem(
+        ESRCH,
+        "pid {}: its process group {} does not exist (without --restore-pgid, it gets that of cr_restart)",
+        head.pid, head.pgid);
 }
 
 // In its own user namespace it has the right to all ids there, but not to those that it had from outside.
@@ -57,7 +59,7 @@ void check_outer_ids(const CheckInput& input, Findings& findings) {
   while (ns->head.owner != 0) ns = &input.context.namespaces.at(ns->head.owner);
   if (!known && ns->user->owner_uid != input.own.head.euid)
     findings.problem(EPERM,
-                     "pid {}: it ran as a user without a number in its user namespace, made by user {}; "
+                     "pid {}: it ran as a user that is not mapped in its user namespace, created by user {}; "
                      "cr_restart runs as user {}",
                      process.head.pid, ns->user->owner_uid, input.own.head.euid);
 }
@@ -121,7 +123,8 @@ void check_same_directory(const CheckInput& input, const Path& cwd, const std::s
   const std::string text = fmt::format("pid {}: its working directory {} is another one than at the checkpoint ({}",
                                        input.process.head.pid, path, difference_of(cwd.head, place.get()));
   if (way == ChangedFiles::kRefuse)
-    findings.problem(ESTALE, "{}; --changed-files=warn takes it, --relocate=OLD=NEW leads to another one)", text);
+    findings.problem(ESTALE, "{}; --changed-files=warn accepts it, --relocate=OLD=NEW selects another one)",
+                     text);
   else
     findings.warning("{})", text);
 }
@@ -146,8 +149,10 @@ void check_directory(const CheckInput& input, const Path& cwd, Findings& finding
     findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
                      path);
   else
-    findings.problem(error, "pid {}: its working directory {} may not be entered: {} (--relocate=OLD=NEW leads to another one)",
-                     input.process.head.pid, path, way_error(error));
+    findings.problem(
+        error,
+        "pid {}: its working directory {} may not be entered: {} (--relocate=OLD=NEW selects another one)",
+        input.process.head.pid, path, way_error(error));
 }
 
 void check_cwd(const CheckInput& input, Findings& findings) {
@@ -189,7 +194,7 @@ void check_ids(const Context& context, const TreePlan& plan, Findings& findings)
   const bool taken = std::any_of(findings.problems.begin(), findings.problems.end(),
                                  [](const Problem& problem) { return problem.code == EBUSY; });
   if (taken)
-    findings.hint("ids that others have are free in a pid namespace of its own: --pid-ns{}",
+    findings.hint("all ids are free in a new pid namespace: use --pid-ns{}",
                   context.processes.size() == 1 ? "; --no-restore-pid takes any" : "");
 }
 
@@ -201,7 +206,8 @@ bool check_user_numbers(const Context& context, Findings& findings) {
     const bool user = has_number(maps.uids, creds.uid) && has_number(maps.uids, creds.euid);
     if (user && has_number(maps.gids, creds.gid) && has_number(maps.gids, creds.egid)) continue;
     findings.problem(EPERM,
-                     "pid {}: {} {} of the job has no number in the user namespace of cr_restart (unshare -c, without -r, keeps the "
+                     "pid {}: {} {} of the job is not mapped in the user namespace of cr_restart (unshare "
+                     "-c, without -r, keeps the "
                      "caller's)",
                      process.head.pid, user ? "group" : "user", user ? creds.gid : creds.uid);
     return false;

@@ -82,8 +82,8 @@ void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& writte
     case ChangedFiles::kRefuse:
       findings_.rewritten.insert(inode.id);
       return findings_.problem(ESTALE,
-                               "{}; --changed-files=warn goes on in it all the same (--redirect {}=FILE takes another one, "
-                               "--relocate=OLD=NEW if it is elsewhere now)",
+                               "{}; --changed-files=warn continues in it anyway (--redirect {}=FILE takes "
+                               "another one, --relocate=OLD=NEW if it is elsewhere now)",
                                text, written.use->fds.front().fd);
     case ChangedFiles::kWarn:
       return findings_.warning("{}", text);

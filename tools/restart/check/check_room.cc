@@ -134,7 +134,8 @@ void RoomChecker::report(const FileSystemNeeds& place) {
                                             : fmt::format("the contents of {} files take {} bytes, of which {} has {}", place.files,
                                                           place.bytes, place.largest, place.largest_bytes);
   const std::string text =
-      fmt::format("{}, and {} are free in its file system (--relocate=OLD=NEW leads to another one)", what, place.free + place.given_back);
+      fmt::format("{}, and {} are free in its file system (--relocate=OLD=NEW selects another one)", what,
+                  place.free + place.given_back);
   if (place.may_take_less)
     findings_.warning("{}", text);
   else

@@ -44,13 +44,16 @@ void check_cpus(const CheckInput& input, Findings& findings) {
     if (had == all || had == wanted) continue;
     const std::string others = tids.size() == 1 ? "" : fmt::format(" (and {} more of pid {})", tids.size() - 1, input.process.head.pid);
     if (had.empty())
-      findings.warning("thread {}{}: of the CPUs that it may run on, {}, none can be had here: it may run on {}", tids.front(), others,
-                       wanted, all);
+      findings.warning(
+          "thread {}{}: none of the CPUs in its affinity mask ({}) is available: it may run on {}",
+          tids.front(), others, wanted, all);
     else if (is_unbound_here(cpus, job_cpus, there))
-      findings.warning("thread {}{}: of the CPUs that it may run on, {}, only {} can be had here: it may run on {}", tids.front(), others,
-                       wanted, had, all);
+      findings.warning(
+          "thread {}{}: of the CPUs in its affinity mask ({}), only {} is available: it may run on {}",
+          tids.front(), others, wanted, had, all);
     else
-      findings.warning("thread {}{}: of the CPUs that it may run on, {}, only {} can be had here", tids.front(), others, wanted, had);
+      findings.warning("thread {}{}: of the CPUs in its affinity mask ({}), only {} is available",
+                       tids.front(), others, wanted, had);
   }
 }
 

@@ -30,7 +30,7 @@ struct AnswerPipe {
 
 AnswerPipe make_pipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot make a pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
   return {UniqueFd(ends[1]), UniqueFd(ends[0])};
 }
 
@@ -80,10 +80,10 @@ FdPair pair_from_elsewhere(const std::function<FdPair()>& make) {
   const pid_t pid = clone_quietly(CLONE_FILES);
   if (pid == 0) answer_from(make, pipe.in.get());
   const int status = wait_for(pid);
-  if (status != 0) fail(EIO, "a process that acts for one of the job died (status {:#x})", status);
+  if (status != 0) fail(EIO, "a helper process of the restart died (wait status {:#x})", status);
   Answer answer;
   if (::read(pipe.out.get(), &answer, sizeof(answer)) != static_cast<ssize_t>(sizeof(answer)))
-    fail_errno("cannot read what a process that acts for one of the job has to say");
+    fail_errno("cannot read the result of a helper process of the restart");
   if (answer.error != 0) throw Error(answer.error, answer.text);
   return {UniqueFd(answer.fd), UniqueFd(answer.second)};
 }

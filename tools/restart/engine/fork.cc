@@ -29,8 +29,8 @@ pid_t move_cursor(int device_fd, pid_t pid) {
   cursor.size = sizeof(cursor);
   cursor.pid = pid;
   if (::ioctl(device_fd, CRYO_IOC_PID_CURSOR, &cursor) != 0)
-    fail_errno("cannot choose pid {}: that takes CAP_CHECKPOINT_RESTORE or the module's parameter pid_choice",
-               pid);
+    fail_errno(
+        "cannot choose pid {}: that requires CAP_CHECKPOINT_RESTORE or the module parameter pid_choice", pid);
   return cursor.previous;
 }
 
@@ -155,7 +155,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
   }
   if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(request.pid); !holder.empty())
     fail(EBUSY, "pid {} is in use by {}", request.pid, holder);
-  fail(EBUSY, "pid {} was not to be had in {} tries", request.pid, request.tries);
+  fail(EBUSY, "cannot get pid {}: lost to other processes in {} attempts", request.pid, request.tries);
 }
 
 void restore_cursor(int device_fd) {

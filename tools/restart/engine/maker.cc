@@ -77,7 +77,7 @@ class Maker {
 void Maker::stay_close() {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
   __atomic_store_n(&input_.shared.ledger->maker, ::getpid(), __ATOMIC_RELEASE);
-  if (::getppid() != input_.coordinator) fail(ECANCELED, "cr_restart is gone");
+  if (::getppid() != input_.coordinator) fail(ECANCELED, "cr_restart has exited");
   ::signal(SIGCHLD, SIG_DFL);  // zombies stay, whatever cr_restart's caller ignores
   for (const Process& process : input_.context.processes) raise_limits(process);
 }

@@ -171,7 +171,9 @@ Restart::Attempt::~Attempt() {
   restore_cursor(device_.get());  // of who was killed while it forked
   const Cutting cutting = !may_be_cutting(*report_, totals_.processes) ? Cutting::kNo : all_ended ? Cutting::kByServers : Cutting::kByAll;
   for (const std::string& tail : CreatedPaths(report_.ledger(), &context_).remove_all(cutting))
-    restart_.kernel_log_.append(fmt::format("{} stays: the file that it is of has it no more, or may be cut yet\n", tail));
+    restart_.kernel_log_.append(fmt::format(
+        "{} is kept: the file whose data it holds no longer has that data, or may still be truncated\n",
+        tail));
 }
 
 // A process that is being killed may have a child that is not in the list yet: it comes to us as an orphan,
@@ -199,7 +201,8 @@ std::set<pid_t> Restart::Attempt::ids_of_job() const {
 bool Restart::Attempt::hand_over(std::uint32_t number) {
   const Source& source = restart_.chain_.numbered(number);
   const auto is_read = [&](const char* why) {
-    restart_.kernel_log_.append(fmt::format("{}: is read, not mapped: {}\n", source.name(), why));
+    restart_.kernel_log_.append(
+        fmt::format("{}: cannot be mapped, is read in full: {}\n", source.name(), why));
     return false;
   };
   if (source.spooled()) return false;
@@ -262,7 +265,7 @@ std::string process_name(const Context& context, std::uint32_t process) {
 void Restart::Attempt::fail_reported() {
   if (!await_failure(*report_, kTelling))
     fail(EIO,
-         "a process of the restart was killed while it told of an error, and did not come to what it was");
+         "a process of the restart was killed while reporting an error: the error is unknown");
   const FailureReport failure = read_failure(*report_, report_.ledger());
   fail(failure.error, "{}", describe_failure(failure, context_));
 }
@@ -281,8 +284,7 @@ void Restart::Attempt::fail_dead(const siginfo_t& info) {
   const bool known = node != kMaker && info.si_pid != maker_;
   if (info.si_code != CLD_EXITED && info.si_status == SIGKILL && oom_kills() != oom_kills_)
     fail(ENOMEM,
-         "not enough memory: the kernel has killed {} to get some, of the machine or of a control group at its limit "
-         "(memory.max)",
+         "out of memory, of the machine or of a control group at its memory.max: the OOM killer killed {}",
          known ? fmt::format("pid {}", info.si_pid) : "the restart's maker process");
   fail(EIO, "{} {} {} {}", known ? fmt::format("pid {}", info.si_pid) : "the restart's maker process",
        info.si_code == CLD_EXITED ? "exited with status" : "died of signal", info.si_status,
@@ -315,8 +317,9 @@ void Restart::Attempt::check_grandchildren() {
     const bool goes = process == TreeNode::kHelper || context_.processes[process].threads.empty();
     if (goes && __atomic_load_n(&report_.places()[node].ended, __ATOMIC_ACQUIRE) != 0) continue;  // as it should
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
-    if (process == TreeNode::kHelper) fail(EIO, "a process that helps to make the tree (pid {}) has ended too early", pid);
-    fail(EIO, "pid {} ended {}", pid, describe_progress(read_step(report_.slots()[node])));
+    if (process == TreeNode::kHelper)
+      fail(EIO, "a helper process (pid {}) exited before the process tree was complete", pid);
+    fail(EIO, "pid {} exited unexpectedly {}", pid, describe_progress(read_step(report_.slots()[node])));
   }
 }
 
@@ -331,15 +334,15 @@ void Restart::Attempt::wait_for_threads() {
       check_grandchildren();
       if (last_steps.take_too_long(report_.places()))
         fail(ETIMEDOUT,
-             "the processes have their ids and do not come to what they were within {} s: has somebody "
-             "stopped them?",
+             "the processes have their ids, but were not restored within {} s: have they been stopped "
+             "(SIGSTOP, ptrace)?",
              LastSteps::kLimit / std::chrono::seconds(1));
       const auto end = Clock::now();
       look = end + std::max<Clock::duration>(kLookAfter, kLookShare * (end - now));
     }
     if (arrived == totals_.threads) return progress::clear();
     progress::step("restoring memory", 0);
-    if (is_pending_termination()) fail(EINTR, "given up because of a signal");
+    if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     const timespec timeout{0, kPollNs};
     ::syscall(SYS_futex, &report_->arrived, FUTEX_WAIT, arrived, &timeout);
   }

@@ -28,7 +28,7 @@ class Restart {
     return findings;
   }
 
-  // Brings the process back to life; it is a child of the caller, running, when this returns its pid.
+  // Restarts the process; it is a child of the caller, running, when this returns its pid.
   // All signals have to be blocked: one of SIGHUP, SIGINT, SIGQUIT, SIGTERM that is pending makes it give
   // up.  Throws Error, after everything that was made has been removed again.  `before_commit` is called when all is made and
   // nothing runs yet.

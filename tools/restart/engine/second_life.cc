@@ -45,7 +45,7 @@ Left make_and_lose_thread() {
   int error = ::pthread_attr_setstacksize(&attributes, kHelperStackSize);
   if (error == 0) error = ::pthread_create(&thread, &attributes, leave, &left);
   ::pthread_attr_destroy(&attributes);
-  if (error != 0) fail(error, "cannot make a stack for a process that shares memory");
+  if (error != 0) fail(error, "cannot create a stack for a process that shares memory");
   pid_t tid = 0;
   while ((tid = __atomic_load_n(&left.tid, __ATOMIC_ACQUIRE)) == 0) ::sched_yield();
   while (::syscall(SYS_tgkill, ::getpid(), tid, 0) == 0 || errno != ESRCH) ::sched_yield();
@@ -57,7 +57,7 @@ void register_rseq() {
   if (__rseq_size == 0) return;
   char* area = static_cast<char*>(stub::thread_pointer()) + __rseq_offset;
   if (::syscall(SYS_rseq, area, kRseqLength, 0, RSEQ_SIG) != 0)
-    fail_errno("cannot begin with restartable sequences");
+    fail_errno("cannot register restartable sequences (rseq)");
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ FailureReport read_failure(const stub::Report& report, const Ledger& ledger) {
   const int error = __atomic_load_n(&report.error, __ATOMIC_RELAXED);
   failure.error = is_error_number(error) ? error : EIO;
   failure.text.assign(ledger.text, ::strnlen(ledger.text, sizeof(ledger.text)));
-  if (failure.text.empty()) failure.text = "a process of the restart told of an error, and not of which";
+  if (failure.text.empty()) failure.text = "a process of the restart reported an error without saying which";
   return failure;
 }
 

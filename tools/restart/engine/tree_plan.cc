@@ -289,10 +289,9 @@ void TreePlanner::check_forker(std::size_t process) {
   while (by != kNobody && stays(by)) by = lineage_.forker[by];
   if (!stays(process) && by != kNobody && by != kin_[process].parent &&
       !can_be_forked(context_, context_.processes[by].namespaces, context_.processes[process].namespaces))
-    plan_.problems.push_back(
-        fmt::format("pid {}: pid {}, which it has its session from, has entered namespaces "
-                    "after it was forked",
-                    head(process).pid, head(by).pid));
+    plan_.problems.push_back(fmt::format(
+        "pid {}: pid {}, from which it inherited its session, entered other namespaces after forking it",
+        head(process).pid, head(by).pid));
 }
 
 void TreePlanner::create_process(std::size_t process) {
@@ -350,7 +349,7 @@ void TreePlanner::check_made_once(std::int32_t cryo_shared_memory::*what, bool T
     const std::int32_t shared = context_.processes[node.process].shared_memory.*what;
     if (shared == 0 || node.*by_creator || made.insert(shared).second) continue;
     plan_.problems.push_back(
-        fmt::format("pid {}: shares {} with processes that neither it nor its parent is forked by",
+        fmt::format("pid {}: shares {} with processes that forked neither it nor its parent",
                     head(node.process).pid, name));
   }
 }
@@ -440,8 +439,7 @@ void TreePlanner::plan_groups() {
         enter_group(process, at.parent);
       else
         plan_.problems.push_back(fmt::format(
-            "pid {}: its process group {} cannot be rebuilt: it is in a pid namespace from where that "
-            "is not seen",
+            "pid {}: cannot restore its process group {}: the group is not visible in its pid namespace",
             head(process).pid, group));
     }
 }

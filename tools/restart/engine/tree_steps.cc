@@ -253,7 +253,7 @@ void TreeRunner::begin_life(std::size_t node) {
   // A helper ends before its children do anything that takes long.
   if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
   if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
-    fail(ECANCELED, "cr_restart is gone");
+    fail(ECANCELED, "cr_restart has exited");
 }
 
 // Of its pid namespace in its mount namespace: nobody is there before it.
@@ -325,7 +325,7 @@ void TreeRunner::await(std::size_t node) {
 void TreeRunner::set_exit_signal(int signal) const {
   cryo_exit_signal args{sizeof(cryo_exit_signal), signal};
   if (::ioctl(input_.handle_fd, CRYO_RST_EXIT_SIGNAL, &args) != 0)
-    fail_errno("cannot have its end told to its parent by signal {}", signal);
+    fail_errno("cannot set exit signal {}", signal);
 }
 
 // Dies as it died, under its name and as whom it was; without a core dump this time.

@@ -96,7 +96,7 @@ std::set<std::int32_t> holders_of(const Context& context, const Process& process
 UniqueFd make_request() {
   const UniqueFd device = open_device_for_client();
   UniqueFd fd(as_maker([&] { return ::ioctl(device.get(), CRYO_IOC_RESTARTED, 0); }));
-  if (!fd) fail_errno("cannot make a checkpoint handle");
+  if (!fd) fail_errno("cannot create a checkpoint handle");
   return fd;
 }
 

@@ -102,7 +102,7 @@ void InterestFiller::disarm(const cryo_epoll_target& target, int epoll_fd, int h
   args.fd = static_cast<std::int32_t>(target.fd);
   args.events = target.events | EPOLLERR | EPOLLHUP;
   if (::ioctl(handle_fd, CRYO_RST_EPOLL_DISARM, &args) != 0)
-    fail_errno("cannot disarm what epoll descriptor {} watches as {}", fd_, target.fd);
+    fail_errno("epoll descriptor {}: cannot disarm its registration of descriptor {}", fd_, target.fd);
 }
 
 // Most often the number itself.
@@ -112,8 +112,10 @@ int InterestFiller::descriptor_of(const cryo_epoll_target& target) const {
     return static_cast<int>(target.fd);
   const auto its = fds_.find(target.file);
   if (its == fds_.end())
-    fail(EOPNOTSUPP, "epoll descriptor {} watches a file that process {} has not open (once descriptor {})",
-         fd_, process_.head.pid, target.fd);
+    fail(
+        EOPNOTSUPP,
+        "epoll descriptor {} watches a file that process {} does not have open (registered as descriptor {})",
+        fd_, process_.head.pid, target.fd);
   return its->second;
 }
 
@@ -153,7 +155,7 @@ void InterestFiller::fill() {
 
 UniqueFd make_epoll(const File&) {
   UniqueFd fd(as_maker([] { return ::epoll_create1(EPOLL_CLOEXEC); }));
-  if (!fd) fail_errno("cannot make an epoll instance");
+  if (!fd) fail_errno("cannot create an epoll instance");
   return fd;
 }
 

@@ -72,7 +72,7 @@ bool read_all(int fd, std::byte* to, std::size_t size, std::uint64_t offset) {
 bool has_bytes(int file, const Extent& extent) {
   std::vector<std::byte> now(kBlock), before(kBlock);
   for (std::uint64_t at = 0; at < extent.size;) {
-    if (is_pending_termination()) fail(EINTR, "given up because of a signal");
+    if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(extent.size - at, kBlock));
     if (!read_all(file, now.data(), part, extent.start + at)) return false;
     if (extent.fd >= 0 && !read_all(extent.fd, before.data(), part, extent.offset + at)) return false;

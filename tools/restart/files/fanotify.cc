@@ -63,7 +63,7 @@ UniqueFd make_group(const Fanotify& group) {
   const WithoutAdmin rights(is_unprivileged(group));
   UniqueFd fd(::fanotify_init(group.head.init_flags, group.head.event_flags));  // as_maker()
   if (!fd)
-    fail_errno("cannot make a fanotify group with flags {:#x}, {:#x}", group.head.init_flags,
+    fail_errno("cannot create a fanotify group with flags {:#x}, {:#x}", group.head.init_flags,
                group.head.event_flags);
   return fd;
 }
@@ -208,9 +208,10 @@ std::vector<std::string> fanotify_problems(const Fanotify& group, const Relocati
                                            const Creds& own) {
   std::vector<std::string> problems;
   if (!is_unprivileged(group) && !capable(own, CAP_SYS_ADMIN))
-    problems.emplace_back("a fanotify group that was made with CAP_SYS_ADMIN takes it again");
+    problems.emplace_back(
+        "recreating a fanotify group that was created with CAP_SYS_ADMIN requires CAP_SYS_ADMIN");
   if ((group.head.init_flags & FAN_ENABLE_AUDIT) && !capable(own, CAP_AUDIT_WRITE))
-    problems.emplace_back("a fanotify group with FAN_ENABLE_AUDIT takes CAP_AUDIT_WRITE");
+    problems.emplace_back("a fanotify group with FAN_ENABLE_AUDIT requires CAP_AUDIT_WRITE");
   for (const FanotifyMark& mark : group.marks) {
     const std::string path = relocations.apply(mark.path);
     if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0)

@@ -63,7 +63,7 @@ std::string make_unnamed_fifo(const File& file, const std::string& path, Missing
       if (names::mkfifo(name, 0600) == 0) return name;
       if (errno != EEXIST) break;
     }
-  fail_errno("cannot make the removed FIFO {} anew", path);
+  fail_errno("cannot recreate the removed FIFO {}", path);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ bool may_fill_fifo(const Context& context, const Inode& inode, const std::string
 
 UniqueFd Fifos::open_left_behind(const Inode& inode, const std::string& path) {
   if (!may_fill_fifo(input_.context, inode, path))
-    fail_errno("what was in the FIFO {} cannot be put back, as none of its processes may write to it", path);
+    fail_errno("cannot restore the contents of FIFO {}, as none of its processes may write to it", path);
   UniqueFd fd = open_base(path, !holds_something(inode));
   if (fd || (errno != EACCES && errno != EPERM)) {
     if (!fd) fail_errno("cannot open the FIFO {}", path);
@@ -122,7 +122,7 @@ UniqueFd Fifos::make(const File& file, const Inode& inode, const std::string& pa
     const int error = errno;
     // It may be there, also in a directory where nothing can be made.
     if (error == EEXIST || names::access(name, F_OK) == 0) return open_left_behind(inode, name);
-    fail(error, "cannot make the FIFO {}: {}", name, way_error(error));
+    fail(error, "cannot create the FIFO {}: {}", name, way_error(error));
   }
   input_.created.add(name);
   UniqueFd fd = open_base(name, false);
@@ -145,7 +145,7 @@ int Fifos::base(const File& file) {
   if (found != bases_.end()) return found->second.get();
   const std::string path = input_.options.relocations.apply(file.path);
   if (file.head.mnt == 0 && (inode.head.flags & CRYO_INODE_DELETED) == 0 && is_foreign_fifo(input_.options, file, inode, path))
-    fail(ESTALE, "{}: another FIFO than at the checkpoint has the name", path);
+    fail(ESTALE, "{}: its name now refers to a different FIFO", path);
   UniqueFd fd = input_.descriptors.park(make(file, inode, path));
   paths_.emplace(inode.id, path);
   if (inode.pipe) fill_pipe(*inode.pipe, fd.get(), fd.get());

@@ -69,7 +69,7 @@ UniqueFd make_unnamed(const FileRestoreInput& input, const File& file) {
   }
   // Where nothing can be made in that directory, memory has to do.
   if (!fd) fd = names::make_memfd(path.substr(path.rfind('/') + 1).substr(0, 200));
-  if (!fd) fail_errno("cannot make {} anew", path);
+  if (!fd) fail_errno("cannot recreate {}", path);
   return fd;
 }
 
@@ -80,7 +80,7 @@ UniqueFd make_named(const FileRestoreInput& input, const File& file) {
   MissingDirectories missing(input.created);
   (void)missing.make_above(path);
   UniqueFd fd = names::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-  if (!fd) fail_errno("cannot make {} again", path);
+  if (!fd) fail_errno("cannot recreate {}", path);
   input.created.add(path);
   return fd;
 }
@@ -91,7 +91,7 @@ UniqueFd make_memfd(const Context& context, const Inode& inode, const File& file
   const unsigned flags = MFD_CLOEXEC | (inode.head.seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING);
   const NamesOf maker = NamesOf::maker_of(context, inode.id);
   UniqueFd fd(as_maker([&] { return ::memfd_create(name.c_str(), flags); }));
-  if (!fd) fail_errno("cannot make the memfd {}", name);
+  if (!fd) fail_errno("cannot create the memfd {}", name);
   return fd;
 }
 
@@ -143,7 +143,7 @@ class MappedPage {
 
 bool is_in_memory(int fd, const std::string& path) {
   struct statfs now;
-  if (::fstatfs(fd, &now) != 0) fail_errno("cannot tell the file system of {}", path);
+  if (::fstatfs(fd, &now) != 0) fail_errno("cannot determine the file system of {}", path);
   return now.f_type == TMPFS_MAGIC;
 }
 
@@ -274,10 +274,10 @@ void finish_contents(const Context& context, const Inode& inode, int fd) {
   const bool other_owner = now.st_uid != inode.head.uid || now.st_gid != inode.head.gid;
   if (other_owner) (void)names::fchown(fd, inode.head.uid, inode.head.gid);
   if ((other_owner || (now.st_mode & 07777) != mode) && names::fchmod(fd, mode) != 0 && now.st_uid == names::owner())
-    fail_errno("cannot set the mode of a file made anew");
+    fail_errno("cannot set the mode of a recreated file");
   const timespec times[2] = {
       {0, UTIME_OMIT}, {static_cast<time_t>(inode.head.mtime_sec), static_cast<long>(inode.head.mtime_nsec)}};
-  if (::futimens(fd, times) != 0) fail_errno("cannot set the time of a file made anew");
+  if (::futimens(fd, times) != 0) fail_errno("cannot set the time of a recreated file");
 }
 
 }  // namespace cryo

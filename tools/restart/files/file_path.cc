@@ -22,7 +22,7 @@ void check_still_the_same(const FileRestoreInput& input, const File& file, int f
   if (input.options.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse ||
       !is_other_file(input.options.relocations, file, inode, fd))
     return;
-  fail(ESTALE, "{}: another file than at the checkpoint has the name ({})", file.path,
+  fail(ESTALE, "{}: its name now refers to a different file ({})", file.path,
        difference_of(inode.head, fd));
 }
 

@@ -126,7 +126,7 @@ UniqueFd FileMaker::contents_of(const File& file, const Inode& inode) {
   const auto place = input_.shared->find(inode.id);
   if (place == input_.shared->end()) return make_contents(input_, inode, file);
   UniqueFd fd = open_proc(fmt::format("self/map_files/{:x}-{:x}", place->second.start, place->second.end), O_RDWR);
-  if (!fd) fail_errno("cannot open shared anonymous memory, which takes CAP_CHECKPOINT_RESTORE");
+  if (!fd) fail_errno("cannot open shared anonymous memory, which requires CAP_CHECKPOINT_RESTORE");
   return fd;
 }
 
@@ -207,7 +207,7 @@ UniqueFd FileMaker::standard(const File& file, const FileUse& use) {
   if (source.number >= 0)
     return input_.descriptors.park(copy_standard(input_.stdio[source.number].get(), source.mode));
   if (file.head.kind == CRYO_FILE_STDIO)
-    fail(EBADF, "{} is taken over from cr_restart, whose descriptor {} does not do", file.path,
+    fail(EBADF, "{} is inherited from cr_restart, whose descriptor {} is not suitable", file.path,
          standard_number(file));
   UniqueFd fd(::open("/dev/tty", open_flags(file, use) | O_CLOEXEC));
   if (!fd) fail_errno("cannot open the terminal /dev/tty");
@@ -260,7 +260,7 @@ void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
   if (place == OutputPlace::kSaved) return;
   if ((!store_.cut.contains(file.head.inode) && ::lseek(fd, 0, SEEK_END) < 0) ||
       (place == OutputPlace::kAppends && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_APPEND) != 0))
-    fail_errno("{}: cannot go to the end, behind what others have written", file.path);
+    fail_errno("cannot continue at its end, after the data of other writers", file.path);
 }
 
 // Of those that have a descriptor of it; there is one.
@@ -285,8 +285,8 @@ std::string FileMaker::name_outside(const File& file, int fd) const {
   if (outer && ::fstat(fd, &now) == 0 && names::stat(path, outside) == 0 && outside.st_dev == now.st_dev && outside.st_ino == now.st_ino)
     return path;
   fail(ESTALE,
-       "{}: what has come since the checkpoint cannot be kept aside, as {} outside of its mount namespace is not the same file "
-       "(--truncate cuts it off, --no-truncate leaves it)",
+       "{}: data added since the checkpoint cannot be saved, as {} is another file outside of its mount "
+       "namespace (--truncate removes it, --no-truncate keeps it)",
        file.path, path);
 }
 
@@ -443,7 +443,7 @@ UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
   if (number == numbers_.end()) return input_.descriptors.park(std::move(fd));
   if (fd.get() == number->second) return fd;
   if (::dup3(fd.get(), number->second, O_CLOEXEC) != number->second)
-    fail_errno("{}: cannot have descriptor {}", input_.context.file(file).path, number->second);
+    fail_errno("{}: cannot place it at descriptor {}", input_.context.file(file).path, number->second);
   return UniqueFd(number->second);
 }
 
@@ -481,7 +481,7 @@ FileStore FileMaker::make() {
   sockets_.finish([this](std::uint32_t id) {
     const auto open = store_.fds.find(id);
     if (open == store_.fds.end())
-      fail(EBADF, "{}: passed in a message, and left closed or opened by its process only",
+      fail(EBADF, "{}: in flight in a message (SCM_RIGHTS), but not reopened by cr_restart",
            input_.context.file(id).path);
     return open->second.get();
   });

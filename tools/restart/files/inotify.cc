@@ -60,10 +60,11 @@ void WatchFiller::drain() {
 }
 
 void WatchFiller::skip_to(std::uint32_t wd) {
-  if (wd > CRYO_HIGHEST_WATCH) fail(ERANGE, "inotify descriptor {}: watch {} is too far to be reached", fd_, wd);
+  if (wd > CRYO_HIGHEST_WATCH)
+    fail(ERANGE, "inotify descriptor {}: watch descriptor {} is too large to be restored", fd_, wd);
   if (next_ >= wd) return;
   if (!unused_) unused_ = UniqueFd(::memfd_create("unused", MFD_CLOEXEC));
-  if (!unused_) fail_errno("cannot make a memfd");
+  if (!unused_) fail_errno("cannot create a memfd");
   const std::string path = fmt::format("/proc/self/fd/{}", unused_.get());
   for (; next_ < wd; ++next_) {
     const OwnNames own;
@@ -101,7 +102,7 @@ void WatchFiller::add(const Watch& watch) {
   const int got = removed != 0 ? add_removed(watch, removed) : add_by_path(watch);
   if (got < 0) fail_errno("inotify descriptor {}: cannot watch {}", fd_, path);
   if (got != static_cast<int>(watch.head.wd))
-    fail(ESTALE, "inotify descriptor {}: {} is the same file now as another one that is watched", fd_, path);
+    fail(ESTALE, "inotify descriptor {}: {} is now the same file as another watched path", fd_, path);
   next_ = watch.head.wd + 1;
 }
 
@@ -136,7 +137,7 @@ void WatchFiller::fill() {
 
 UniqueFd make_inotify(const File&) {
   UniqueFd fd(as_maker([] { return ::inotify_init1(IN_CLOEXEC); }));
-  if (!fd) fail_errno("cannot make an inotify instance");
+  if (!fd) fail_errno("cannot create an inotify instance");
   return fd;
 }
 

@@ -120,7 +120,7 @@ std::string ring_problem(const cryo_uring& saved) {
                        saved.sq_cpu);
   if (!ring && errno == EINVAL)
     return fmt::format("this kernel has no io_uring with the flags {:#x}", saved.flags);
-  if (!ring) return fmt::format("cannot make an io_uring: {}", std::strerror(errno));
+  if (!ring) return fmt::format("cannot create an io_uring: {}", std::strerror(errno));
   if (!same_layout(saved, params))
     return "this kernel arranges the memory of an io_uring in another way than the one of the checkpoint";
   return {};
@@ -150,7 +150,7 @@ UniqueFd set_up_uring(const Context& context, const File& file) {
   io_uring_params params;
   const bool later = enabler_of(context, file) != 0;
   UniqueFd fd = set_up(file.uring->head, later ? IORING_SETUP_R_DISABLED : 0, params);
-  if (!fd) fail_errno("cannot make an io_uring");
+  if (!fd) fail_errno("cannot create an io_uring");
   if (!same_layout(file.uring->head, params)) fail(EINVAL, "an io_uring has another layout here");
   return fd;
 }

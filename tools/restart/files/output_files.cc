@@ -128,8 +128,9 @@ OldEnd old_end_of(const Inode& inode, int fd) {
 }
 
 std::string rewritten_text(const Inode& inode, std::uint64_t size) {
-  return fmt::format("has been written anew since the checkpoint: it has {} bytes, and had {}, of which the last {} are others now", size,
-                     inode.head.size, inode.end->length);
+  return fmt::format(
+      "has been rewritten since the checkpoint: it has {} bytes, and had {}, of which the last {} now differ",
+      size, inode.head.size, inode.end->length);
 }
 
 namespace {
@@ -142,7 +143,7 @@ std::string aside_name(const std::string& path) {
   const std::size_t slash = path.rfind('/') + 1;
   struct stat now;
   for (unsigned number = 1; number <= kMostAside; ++number) {
-    if (is_pending_termination()) fail(EINTR, "given up because of a signal");
+    if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     const std::string suffix = fmt::format(".cut.{}", number);
     std::size_t end = path.size();
     if (end - slash + suffix.size() > NAME_MAX) end = slash + NAME_MAX - suffix.size();
@@ -163,7 +164,7 @@ UniqueFd make_aside(CreatedPaths& created, std::string& name, const std::string&
     name = aside_name(path);
     to = names::open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   }
-  if (!to) fail_errno("cannot make {} for what has come to {} since the checkpoint", name, path);
+  if (!to) fail_errno("cannot create {} for the data added to {} since the checkpoint", name, path);
   created.add_tail(name, path, of);
   return to;
 }
@@ -177,7 +178,7 @@ void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const st
   if (end <= size) return;
   if (!cut.from) cut.from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
   const UniqueFd& from = cut.from;
-  if (!from) fail_errno("{}: what has come since the checkpoint cannot be read, to be kept aside", path);
+  if (!from) fail_errno("{}: cannot read the data added since the checkpoint, to save it", path);
   std::string name;
   UniqueFd to = make_aside(created, name, path, now);
   if (::ftruncate(to.get(), static_cast<off_t>(end - size)) != 0) fail_errno("cannot set the size of {}", name);
@@ -190,7 +191,7 @@ void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const st
       const ssize_t copied =
           ::sendfile(to.get(), from.get(), &offset, static_cast<std::size_t>(std::min(left, kOneCopy)));
       if (copied < 0 && errno == EINTR) continue;
-      if (copied < 0) fail_errno("cannot copy what has come to {} since the checkpoint to {}", path, name);
+      if (copied < 0) fail_errno("cannot copy the data added to {} since the checkpoint to {}", path, name);
       if (copied == 0) break;
     }
   }

@@ -24,7 +24,7 @@ UniqueFd open_pidfd(const File& file, pid_t pid) {
   unsigned flags = file.head.flags & O_NONBLOCK;
   if (file.pidfd->flags & CRYO_PIDFD_THREAD) flags |= kThread;
   UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, flags)));
-  if (!fd) fail_errno("cannot make a pidfd of process {}", pid);
+  if (!fd) fail_errno("cannot create a pidfd of process {}", pid);
   return fd;
 }
 
@@ -99,7 +99,7 @@ UniqueFd GoneProcesses::open(const File& file) {
   auto ended = ended_.find(file.head.inode);
   if (ended == ended_.end()) {
     const pid_t pid = ::fork();
-    if (pid < 0) fail_errno("cannot make a process for a pidfd");
+    if (pid < 0) fail_errno("cannot create a process for a pidfd");
     if (pid == 0) ::_exit(0);
     ended = ended_.emplace(file.head.inode, pid).first;
   }
@@ -122,7 +122,7 @@ std::map<std::uint32_t, PidfdSharing> share_pidfds(const Context& context, const
     if (users.size() < 2) continue;
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
-      fail_errno("cannot make a pair of sockets");
+      fail_errno("cannot create a pair of sockets");
     UniqueFd in(fds[0]), out(fds[1]);
     sharing.in = descriptors.park(std::move(in));
     sharing.out = descriptors.park(std::move(out));

@@ -11,7 +11,7 @@ namespace cryo {
 void fill_pipe(const Pipe& pipe, int reader, int writer) {
   const int capacity = static_cast<int>(pipe.head.capacity);
   if (::fcntl(reader, F_GETPIPE_SZ) != capacity && ::fcntl(reader, F_SETPIPE_SZ, capacity) < 0)
-    fail_errno("cannot make a pipe of {} bytes", capacity);
+    fail_errno("cannot create a pipe of {} bytes", capacity);
   for (const PipePacket& packet : pipe.packets) {
     // What has been in it fits; if not, an error is better than waiting for a reader.
     const int flags = O_NONBLOCK | (packet.flags ? O_DIRECT : 0);
@@ -27,7 +27,7 @@ void fill_pipe(const Pipe& pipe, int reader, int writer) {
 
 PipeEnds make_pipe(const Inode& inode) {
   int fds[2];
-  if (as_maker([&] { return ::pipe2(fds, O_CLOEXEC); }) != 0) fail_errno("cannot make a pipe");
+  if (as_maker([&] { return ::pipe2(fds, O_CLOEXEC); }) != 0) fail_errno("cannot create a pipe");
   PipeEnds ends{UniqueFd(fds[0]), UniqueFd(fds[1])};
   fill_pipe(*inode.pipe, fds[0], fds[1]);
   return ends;

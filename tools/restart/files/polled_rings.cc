@@ -111,7 +111,7 @@ bool PolledRings::is_in_the_way(pid_t tid) const {
 
 void wait_until_gone(pid_t tid) {
   for (int left = kMaxWaitMs; own_threads().contains(tid); --left) {
-    if (left == 0) fail(ETIMEDOUT, "the thread of an io_uring does not go");
+    if (left == 0) fail(ETIMEDOUT, "the SQPOLL thread of an io_uring does not exit");
     ::usleep(kPollInterval);
   }
 }
@@ -128,7 +128,7 @@ UniqueFd PolledRings::make(const File& file) const {
     fd.reset();
     wait_until_gone(in_the_way);
   }
-  fail(EBUSY, "the thread of an io_uring gets no id but those of the job");
+  fail(EBUSY, "the SQPOLL thread of an io_uring only gets ids that the job needs");
 }
 
 std::map<std::uint32_t, UniqueFd> PolledRings::make() {

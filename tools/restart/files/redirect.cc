@@ -64,7 +64,7 @@ void Redirector::check_kind(const Redirection& redirection, const File& file) co
   };
   const auto use = uses_.find(file.id);
   if (use != uses_.end() && (use->second.mapped || use->second.executable))
-    refuse("of a file that is mapped, too: --relocate leads to another one");
+    refuse("of a file that is mapped, too: --relocate selects another one");
   switch (file.head.kind) {
     case CRYO_FILE_PATH:
     case CRYO_FILE_CONTENTS:
@@ -149,10 +149,10 @@ void redirect(Context& context, const std::vector<Redirection>& redirections) {
 
 void check_redirected(const File& file, const FileUse& use, std::int32_t pid, Findings& findings) {
   const CallersNames any_links;
-  const std::string what =
-      fmt::format("pid {}: descriptor {}: {}", pid, use.fds.empty() ? 0U : use.fds.front().fd, file.redirected);
+  const std::string what = fmt::format("pid {}: descriptor {}: --redirect target {}", pid,
+                                       use.fds.empty() ? 0U : use.fds.front().fd, file.redirected);
   const auto problem = [&](int code, std::string_view text) {
-    findings.problem(code, "{}, where --redirect leads it, {}", what, text);
+    findings.problem(code, "{} {}", what, text);
   };
   struct stat now;
   if (names::stat(file.redirected, now) == 0) {
@@ -160,7 +160,7 @@ void check_redirected(const File& file, const FileUse& use, std::int32_t pid, Fi
     if (S_ISDIR(now.st_mode)) return problem(EISDIR, "is a directory");
     if (S_ISSOCK(now.st_mode)) return problem(EOPNOTSUPP, "is a socket");
     if (writes(file) && findings.contexts.contains({now.st_dev, now.st_ino}))
-      return problem(ETXTBSY, "is the context that is to be restarted, or one that it needs");
+      return problem(ETXTBSY, "is the context being restarted, or one that it needs");
     if (names::access(file.redirected, (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0)) != 0)
       problem(errno, fmt::format("cannot be opened: {}", std::strerror(errno)));
     return;
@@ -169,7 +169,7 @@ void check_redirected(const File& file, const FileUse& use, std::int32_t pid, Fi
   if (error != ENOENT || !writes(file))
     return problem(error, fmt::format("cannot be opened: {}", std::strerror(error)));
   if (names::access(directory_of(file.redirected), W_OK | X_OK) != 0)
-    problem(errno, fmt::format("cannot be made: {}", std::strerror(errno)));
+    problem(errno, fmt::format("cannot be created: {}", std::strerror(errno)));
 }
 
 UniqueFd open_redirected(CreatedPaths& created, const File& file) {
@@ -185,11 +185,11 @@ UniqueFd open_redirected(CreatedPaths& created, const File& file) {
     }
   }
   fd = names::open(file.redirected, flags);
-  if (!fd) fail_errno("cannot open {}, where --redirect leads a descriptor", file.redirected);
+  if (!fd) fail_errno("cannot open the --redirect target {}", file.redirected);
   const off_t place = writes(file) ? 0 : static_cast<off_t>(file.head.pos);
   const bool seekable = ::lseek(fd.get(), 0, SEEK_CUR) >= 0;
   if (seekable && ::lseek(fd.get(), place, writes(file) ? SEEK_END : SEEK_SET) < 0)
-    fail_errno("{}: cannot go to offset {}", file.redirected, place);
+    fail_errno("{}: cannot seek to offset {}", file.redirected, place);
   return fd;
 }
 

@@ -21,7 +21,7 @@ std::string substitute(const std::string& path, MissingDirectories& missing) {
     missing.note(name);
     return name;
   }
-  fail_errno("cannot make the removed directory {} anew", path);
+  fail_errno("cannot recreate the removed directory {}", path);
 }
 
 }  // namespace

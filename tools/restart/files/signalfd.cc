@@ -12,7 +12,7 @@ namespace cryo {
 UniqueFd make_signalfd(const File& file) {
   const std::uint64_t mask = file.signalfd->mask;
   UniqueFd fd(static_cast<int>(as_maker([&] { return ::syscall(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_CLOEXEC); })));
-  if (!fd) fail_errno("cannot make a signalfd");
+  if (!fd) fail_errno("cannot create a signalfd");
   return fd;
 }
 

@@ -58,7 +58,7 @@ UniqueFd make_timerfd(const File& file) {
   const cryo_timerfd& saved = *file.timerfd;
   constexpr std::uint64_t kAlarm = std::uint64_t{1} << CAP_WAKE_ALARM;
   UniqueFd fd(as_maker([&] { return ::timerfd_create(saved.clockid, TFD_CLOEXEC | TFD_NONBLOCK); }, kAlarm));
-  if (!fd) fail_errno("cannot make a timerfd of clock {}", saved.clockid);
+  if (!fd) fail_errno("cannot create a timerfd of clock {}", saved.clockid);
   return fd;
 }
 

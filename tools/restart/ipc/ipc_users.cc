@@ -62,7 +62,7 @@ std::string ipc_refusal(const std::vector<Rights>& users, const ipc_perm& now) {
   for (const Rights& rights : users)
     if (!may_change(rights, now))
       return fmt::format(
-          "is there already, and user {}, whose process uses it, may not read and write it (it belongs to "
+          "already exists, and user {}, whose process uses it, may not read and write it (it belongs to "
           "user {}, mode {:04o})",
           rights.uid, now.uid, now.mode & 0777);
   return {};

@@ -60,7 +60,7 @@ void drain(int queue, const cryo_mqueue& saved, const std::string& name) {
     if (errno == ETIMEDOUT || errno == EAGAIN) return;
     fail_errno("cannot empty the message queue {}", name);
   }
-  fail(EBUSY, "cannot empty the message queue {}: somebody goes on sending to it", name);
+  fail(EBUSY, "cannot empty the message queue {}: another process keeps sending to it", name);
 }
 
 void fill(int queue, const MqueueState& state, const std::string& name) {
@@ -104,8 +104,8 @@ LeftBehind find_queue(const Inode& inode, const std::string& name) {
     found.whole = found.fd && is_untouched(inode, found.fd.get());
     if (!found.whole) {
       found.obstacle =
-          "may not be opened for reading and writing by the process, and is not as it was at the checkpoint: "
-          "where nobody else needs it, it is made anew once it has been removed";
+          "may not be opened for reading and writing by the process, and differs from the checkpoint: if "
+          "nothing else needs it, remove it, and it is recreated";
       found.fd.reset();
     }
   } else if (found.error != 0) {
@@ -173,7 +173,7 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
     fd = create(inode, own);
   }
   if (!fd && errno == EEXIST && !deleted) return refill(inode, own);
-  if (!fd) fail_errno("cannot make the message queue {}", own);
+  if (!fd) fail_errno("cannot create the message queue {}", own);
   // Where the process may not give it away, it is its user's.
   (void)names::fchown(fd.get(), owner.uid, owner.gid);
   if (names::fchmod(fd.get(), inode.head.mode & 07777) != 0) fail_errno("cannot set the mode of {}", own);

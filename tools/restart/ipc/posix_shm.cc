@@ -93,7 +93,7 @@ std::string posix_shm_problem(const Inode& inode, const std::string& path) {
   if (!fd && errno == ENOENT) {
     const std::string directory = path.substr(0, path.rfind('/') + 1);
     if (names::access(directory, W_OK | X_OK) == 0) return {};
-    return fmt::format("cannot be made anew in {}: {}", directory, std::strerror(errno));
+    return fmt::format("cannot be recreated in {}: {}", directory, std::strerror(errno));
   }
   if (!fd) return fmt::format("cannot be opened: {}", std::strerror(errno));
   std::string text = problem_with(inode, fd.get());
@@ -105,7 +105,7 @@ std::string posix_shm_problem(const Inode& inode, const std::string& path) {
 UniqueFd make_named_memory(const FileRestoreInput& input, const Inode& inode, const std::string& path) {
   UniqueFd fd = make_name(input, path);
   if (!fd && errno == EEXIST) fd = take_left_behind(inode, path);
-  if (!fd) fail_errno("cannot make the shared memory {}", path);
+  if (!fd) fail_errno("cannot create the shared memory {}", path);
   return fd;
 }
 

@@ -76,7 +76,7 @@ bool gone() {
 }
 
 Found unreadable() {
-  return {true, false, fmt::format("is there and cannot be inspected: {}", std::strerror(errno)), {}};
+  return {true, false, fmt::format("exists, but cannot be inspected: {}", std::strerror(errno)), {}};
 }
 
 // Any user may make one with a key and id that are free.  Who has made it may always change it: that is who made the one of the
@@ -95,7 +95,7 @@ Found find_shm(const cryo_shm& saved) {
   if (!found.same)
     found.obstacle = "its id is taken by another segment";
   else if (now.shm_nattch != 0)
-    found.obstacle = fmt::format("is still there, and attached {} times", now.shm_nattch);
+    found.obstacle = fmt::format("still exists, and is attached {} times", now.shm_nattch);
   return found;
 }
 
@@ -110,9 +110,9 @@ Found find_sem(const Context& context, const SemSet& saved) {
   for (int i = 0; found.same && i < static_cast<int>(saved.values.size()); ++i) {
     const int pid = ::semctl(id, i, GETPID);
     if (used_elsewhere(context, pid))
-      found.obstacle = fmt::format("is still there, and process {} was the last to use it", pid);
+      found.obstacle = fmt::format("still exists, and process {} was the last to use it", pid);
     if (::semctl(id, i, GETNCNT) > 0 || ::semctl(id, i, GETZCNT) > 0)
-      found.obstacle = "is still there, and somebody waits for it";
+      found.obstacle = "still exists, and a process waits for it";
   }
   return found;
 }
@@ -126,7 +126,7 @@ Found find_msg(const Context& context, const MsgQueue& saved) {
   if (!found.same) found.obstacle = "its id is taken by another queue";
   for (const pid_t pid : {now.msg_lspid, now.msg_lrpid})
     if (found.same && used_elsewhere(context, pid))
-      found.obstacle = fmt::format("is still there, and process {} was the last to use it", pid);
+      found.obstacle = fmt::format("still exists, and process {} was the last to use it", pid);
   return found;
 }
 
@@ -151,7 +151,7 @@ std::string refusal_of(const ObjectKind& kind, const cryo_ipc_perm& perm, const 
                        const std::vector<Rights>& users) {
   const std::string text = found.exists ? ipc_refusal(users, found.perm) : std::string();
   if (text.empty()) return text;
-  return fmt::format("{}: {}: where nobody else needs it, ipcrm -{} {} has it made anew",
+  return fmt::format("{}: {}: if nothing else needs it, remove it (ipcrm -{} {}), and it is recreated",
                      describe(kind, perm), text, kind.option, perm.id);
 }
 
@@ -171,7 +171,8 @@ void choose_id(const ObjectKind& kind, std::int32_t id) {
   const int error = errno;
   if (!choose_by_sysctl(kind, id))
     fail(error, "cannot choose the id {} of System V {}: {}{}", id, kind.what, std::strerror(error),
-         error == EPERM ? " (that takes CAP_CHECKPOINT_RESTORE or the module's parameter ipc_id_choice)" : "");
+         error == EPERM ? " (that requires CAP_CHECKPOINT_RESTORE or the module parameter ipc_id_choice)"
+                        : "");
 }
 
 class ObjectMaker {
@@ -256,7 +257,7 @@ void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, cons
     choose_id(kind, perm.id);
     const DeathDeferred deferred(input_.created);
     const int id = create();
-    if (id < 0) fail_errno("cannot make {}", describe(kind, perm));
+    if (id < 0) fail_errno("cannot create {}", describe(kind, perm));
     if (id == perm.id) {
       // Others end with their namespace.
       if (ns_ != 0) return;
@@ -266,7 +267,8 @@ void ObjectMaker::obtain(const ObjectKind& kind, const cryo_ipc_perm& perm, cons
     }
     remove(id);
   }
-  fail(EBUSY, "{}: its id was not to be had in {} tries", describe(kind, perm), kIdTries);
+  fail(EBUSY, "{}: cannot get its id: lost to other processes in {} attempts", describe(kind, perm),
+       kIdTries);
 }
 
 // After each change of its status, while death is deferred.
@@ -288,7 +290,7 @@ void check_attached(const cryo_shm& saved, const std::function<bool(const ipc_pe
   const bool going = (now.shm_perm.mode & SHM_DEST) != 0;
   const bool named = going ? (saved.flags & CRYO_SHM_DESTROYED) != 0 : now.shm_perm.__key == saved.perm.key;
   if (!named || now.shm_segsz != saved.size || !is_right(now.shm_perm))
-    fail(EEXIST, "{}: another segment has got its id meanwhile", describe(kShm, saved.perm));
+    fail(EEXIST, "{}: another segment has taken its id", describe(kShm, saved.perm));
 }
 
 // As setting the values of a set takes as many as there are in it by then.
@@ -368,7 +370,7 @@ void ObjectMaker::fill(const Inode& inode, const Found& found) {
     if (found.exists) return now.uid == found.perm.uid && now.cuid == found.perm.cuid;
     return saved.perm.ns != 0 || now.cuid == ::geteuid();
   });
-  if (!segment.is_whole()) fail(EEXIST, "{}: another segment has got its id meanwhile", describe(kShm, saved.perm));
+  if (!segment.is_whole()) fail(EEXIST, "{}: another segment has taken its id", describe(kShm, saved.perm));
   std::byte* const memory = segment.memory();
   const std::uint64_t whole = segment.size();
   if (found.exists) std::memset(memory, 0, whole);
@@ -460,7 +462,7 @@ void drain(const cryo_ipc_perm& perm) {
     if (errno == ENOMSG) return;
     fail_errno("cannot empty {}", describe(kMsg, perm));
   }
-  fail(EBUSY, "cannot empty {}: somebody goes on sending to it", describe(kMsg, perm));
+  fail(EBUSY, "cannot empty {}: another process keeps sending to it", describe(kMsg, perm));
 }
 
 void ObjectMaker::fill(const MsgQueue& queue, msqid_ds& status) {
@@ -640,8 +642,9 @@ int restore_undo(const Context& context, const Process& process, const cryo_sem_
 void restore_sem_undo(const Context& context, const Process& process) {
   for (const cryo_sem_undo& undo : process.sem_undo) {
     if (restore_undo(context, process, undo) != 0)
-      fail_errno("cannot restore what pid {} would undo of semaphore {} of System V semaphores {}",
-                 process.head.pid, undo.number, undo.id);
+      fail_errno(
+          "cannot restore the SEM_UNDO adjustment of pid {} for semaphore {} of System V semaphore set {}",
+          process.head.pid, undo.number, undo.id);
   }
 }
 

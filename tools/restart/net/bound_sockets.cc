@@ -108,7 +108,7 @@ std::optional<bool> is_found_by_call(int place, int type) {
   const std::string path = fmt::format("/proc/self/fd/{}", place);
   std::memcpy(way.sun_path, path.c_str(), path.size() + 1);
   const UniqueFd probe(::socket(AF_UNIX, ((type & 0xf) == SOCK_DGRAM ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) fail_errno("cannot make a socket");
+  if (!probe) fail_errno("cannot create a socket");
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
   if (names::connect(probe.get(), reinterpret_cast<const sockaddr*>(&way), size) == 0) return true;  // of that type by now
   if (errno == ECONNREFUSED) return false;
@@ -122,7 +122,8 @@ bool is_bound(int place, int type, const std::string& name) {
   if (const std::optional<bool> found = is_found_by_call(place, type)) return *found;
   struct stat now;
   struct statfs system;
-  if (::fstat(place, &now) != 0 || ::fstatfs(place, &system) != 0) fail_errno("cannot look at the socket {}", name);
+  if (::fstat(place, &now) != 0 || ::fstatfs(place, &system) != 0)
+    fail_errno("cannot inspect the socket {}", name);
   const bool layered = static_cast<std::uint32_t>(system.f_type) == OVERLAYFS_SUPER_MAGIC;
   const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   std::optional<bool> found;

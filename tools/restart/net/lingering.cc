@@ -72,8 +72,8 @@ int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t siz
     }
     if (attempt == 1)
       message("cr_restart",
-              "port {} is kept by closed connections for up to 60 s: waiting (they give it up to who has "
-              "CAP_NET_ADMIN, or with the module's parameter time_wait_ports)",
+              "port {} is held by connections in TIME_WAIT for up to 60 s: waiting (CAP_NET_ADMIN or the "
+              "module parameter time_wait_ports avoids this)",
               port);
     ::usleep(kPauseUs);
   }

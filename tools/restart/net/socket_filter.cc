@@ -43,7 +43,7 @@ void drop_all(int fd) {
   sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog request{1, &nothing};
   if (::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &request, sizeof(request)) != 0)
-    fail_errno("cannot keep messages of others from a socket until it is connected");
+    fail_errno("cannot attach a filter that drops messages until the socket is connected");
 }
 
 void drop_no_more(int fd) {

@@ -43,7 +43,7 @@ UniqueFd socket_like(const Context& context, const File& file, bool shares) {
   const auto make = [&] {
     UniqueFd fd(shares ? as_maker([&] { return ::socket(family, type | SOCK_CLOEXEC, protocol); })
                        : ::socket(family, type | SOCK_CLOEXEC, protocol));
-    if (!fd) fail_errno("cannot make a socket of family {}", family);
+    if (!fd) fail_errno("cannot create a socket of family {}", family);
     return fd;
   };
   return shares ? from_elsewhere(make) : make();
@@ -182,7 +182,7 @@ std::string abstract_problem(const Context& context, const File& file, int& code
     code = errno;
     if (code != EADDRINUSE) return "";
     if (g_pauses <= 0) return fmt::format("the abstract name {} is in use", text);
-    if (is_pending_termination()) fail(EINTR, "given up because of a signal");
+    if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     ::usleep(50000);
   }
 }

@@ -275,10 +275,10 @@ bool same_port(const Bytes& a, const Bytes& b) {
   return port_of(a) == port_of(b);
 }
 
-int send_buffer(int fd) {
-  int size = 0;
-  socklen_t length = sizeof(size);
-  return ::getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &length) == 0 ? size : 0;
+int flag_of(int fd, int level, int name) {
+  int value = 0;
+  socklen_t size = sizeof(value);
+  return ::getsockopt(fd, level, name, &value, &size) == 0 ? value : 0;
 }
 
 // poll(2) says that there is room when a third of the buffer is free: it is tried again and again, too.
@@ -295,8 +295,8 @@ void write_all(int fd, const Bytes& data) {
     }
     if (errno != EAGAIN) fail_errno("cannot put {} bytes back into a connection", data.size());
     if (idle++ == kPatience)
-      fail(ENOBUFS, "{} bytes that were under way in a connection do not fit into it: {} of them do, with a send buffer of {} bytes",
-           data.size(), done, send_buffer(fd));
+      fail(ENOBUFS, "{} bytes in flight in a connection do not fit into its buffers: only {} do (send buffer {})",
+           data.size(), done, flag_of(fd, SOL_SOCKET, SO_SNDBUF));
     pollfd room{fd, POLLOUT, 0};
     (void)::poll(&room, 1, kPauseMs);
   }
@@ -331,6 +331,7 @@ void grow_buffers(int from, int to, std::size_t bytes) {
   const std::vector<std::byte> filler(std::size_t{1} << 18);
   // The send buffer follows the congestion window, which grows by the number of segments under way: small ones, as few large ones
   // fill the window of a receiver that does not read.
+  const int no_delay = flag_of(from, IPPROTO_TCP, TCP_NODELAY);
   set_flag(from, IPPROTO_TCP, TCP_NODELAY, 1);
   for (int round = 0; round < kSmallRounds; ++round) {
     std::size_t sent = 0;
@@ -341,7 +342,7 @@ void grow_buffers(int from, int to, std::size_t bytes) {
     }
     drain(to, sent);
   }
-  set_flag(from, IPPROTO_TCP, TCP_NODELAY, 0);
+  set_flag(from, IPPROTO_TCP, TCP_NODELAY, no_delay);
   int same = 0;
   for (int round = 0; round < kMostRounds && same < kRoundsWithoutGrowth; ++round) {
     const std::size_t room = room_in_connection(from, to);

@@ -22,7 +22,7 @@ void bind_netlink(int fd, const SocketState& state) {
   const sockaddr_nl name = address_of(state.name);
   if (name.nl_pid == 0 && name.nl_groups == 0) return;
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0)
-    fail_errno("cannot have port {} and groups {:#x} of netlink protocol {}", name.nl_pid, name.nl_groups,
+    fail_errno("cannot bind to port {} and groups {:#x} of netlink protocol {}", name.nl_pid, name.nl_groups,
                state.head.protocol);
 }
 

@@ -124,7 +124,8 @@ std::string passing_problem(const Context& context, const UnixName& name, const 
   if (names::lstat(path, now) == 0 && !will_be_replaced(context, relocations, path)) {
     if (may_enter_root()) return {};
     return fmt::format(
-        "it was bound to {}, which is in use: that takes CAP_SYS_CHROOT, or that users may make user namespaces", path);
+        "it was bound to {}, which is in use: that requires CAP_SYS_CHROOT or unprivileged user namespaces",
+        path);
   }
   // Its directory may have gone as well.
   if (names::access(place_directory(path), F_OK) != 0) return {};
@@ -185,7 +186,7 @@ std::string unix_name_problem(const Context& context, const File& file, const Re
     case NamePlace::kInUse:
       return fmt::format("{} is in use", name.place);
     case NamePlace::kOther:
-      return fmt::format("another socket or file than at the checkpoint has the name {}", name.place);
+      return fmt::format("the name {} now refers to a different socket or file", name.place);
     case NamePlace::kFree:
     case NamePlace::kStale:
       break;
@@ -252,7 +253,7 @@ std::string UnixNames::make_directory(const std::string& directory) {
   }
   const int error = errno;
   ::umask(before);
-  if (!made) fail(error, "cannot make a directory for a socket: {}", std::strerror(error));
+  if (!made) fail(error, "cannot create a directory for a socket: {}", std::strerror(error));
   missing_.note(path);
   return path;
 }
@@ -277,7 +278,7 @@ UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& 
     here = parts[i] == ".." ? place_directory(here) : here + "/" + parts[i];
     made = missing_.make_above(here + "/x");
   }
-  if (!made) fail_errno("cannot make a directory for the socket {}", name.place);
+  if (!made) fail_errno("cannot create a directory for the socket {}", name.place);
   path = here + "/" + parts.back();
   const WorkingDirectory there(start);
   return bind_at(fd, name, path);
@@ -307,7 +308,7 @@ UniqueFd UnixNames::bind_in_root(int fd, const UnixName& name, const std::string
   UnixName inside = name;
   inside.root = make_directory(directory);
   path = inside.root + without_way_out(name.address.path);
-  if (!missing_.make_above(path)) fail_errno("cannot make a directory for the socket {}", name.place);
+  if (!missing_.make_above(path)) fail_errno("cannot create a directory for the socket {}", name.place);
   return bind_at(fd, inside, path);
 }
 
@@ -375,7 +376,7 @@ void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
     const NamePlace state = state_of(name);
     if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
     if (state == NamePlace::kOther)
-      fail(EADDRINUSE, "another socket or file than at the checkpoint has the name {}", name.place);
+      fail(EADDRINUSE, "the name {} now refers to a different socket or file", name.place);
     struct stat old;
     if (state == NamePlace::kStale && names::lstat(name.place, old) == 0) {
       // An early context does not tell.

@@ -118,7 +118,7 @@ constexpr const char* kStage = "/proc";
 // So that what the caller mounts is seen by nobody.
 void leave_mounts() {
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_PRIVATE | MS_REC, nullptr) != 0)
-    fail_errno("cannot make a mount namespace to make a file system in");
+    fail_errno("cannot create a mount namespace to create a file system in");
 }
 
 UniqueFd copy_of(int directory, const std::string& path, const std::string& root) {
@@ -220,7 +220,7 @@ std::vector<std::size_t> MountBuilder::children(std::uint32_t id) const {
 
 const Mount& MountBuilder::now(std::uint32_t id) const {
   const auto found = std::find_if(now_.begin(), now_.end(), [id](const Mount& m) { return m.id == id; });
-  if (found == now_.end()) fail(EIO, "a mount has gone while the namespace was being made");
+  if (found == now_.end()) fail(EIO, "a mount disappeared while the namespace was being set up");
   return *found;
 }
 
@@ -267,7 +267,7 @@ void MountBuilder::take_away(std::uint32_t parent) {
   for (const Mount& other : now_) {
     if (other.parent != parent || other.id == parent || placed_.contains(other.id)) continue;
     if (::umount2(other.point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
-      fail(ESTALE, "mount {} ({}): the job did not have it, and it cannot be taken away from there: {}",
+      fail(ESTALE, "mount {} ({}): not a mount of the job, and cannot unmount it: {}",
            other.point, other.type, std::strerror(errno));
   }
 }
@@ -373,7 +373,7 @@ void MountBuilder::check() const {
       fail(EPERM, "mount {}: has the options {} here, not {}", was.point, text_of(is.options),
            text_of(was.options));
     if ((is.shared != 0) != (was.shared != 0) || (is.slave != 0) != (was.slave != 0))
-      fail(EPERM, "mount {}: does not get or pass on what is mounted elsewhere as it did", was.point);
+      fail(EPERM, "mount {}: cannot restore its mount propagation", was.point);
     if (tree_.kinds[wanted].kind == CRYO_MOUNT_NEW && is.super_options != was.super_options)
       fail(EPERM, "mount {}: is a {} with {} here, not {}", was.point, was.type, is.super_options,
            was.super_options);
@@ -452,7 +452,7 @@ UniqueFd open_mount(const std::string& point, const std::string& type, std::uint
       std::none_of(mounts->begin(), mounts->end(), [&](const Mount& mount) {
         return mount.id == own && mount.point == point && mount.type == type;
       }))
-    fail(ESTALE, "mount {}: its path leads elsewhere by now", point);
+    fail(ESTALE, "mount {}: its path now resolves to another mount", point);
   return top;
 }
 

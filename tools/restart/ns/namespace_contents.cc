@@ -221,7 +221,7 @@ void fill_net(const cryo_ns_net& net) {
   ifreq request{};
   std::strncpy(request.ifr_name, "lo", sizeof(request.ifr_name) - 1);
   if (!socket || ::ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0)
-    fail_errno("cannot look at the loopback device");
+    fail_errno("cannot inspect the loopback device");
   request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
   if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) fail_errno("cannot bring up the loopback device");
 }
@@ -237,7 +237,7 @@ void unshare_users(const Namespace& ns, const std::function<void()>& become_owne
   if (ns.head.owner == 0 && ns.user->owner_uid != ::geteuid() && ::seteuid(ns.user->owner_uid) != 0)
     fail_errno("cannot become user {}, who made its user namespace", ns.user->owner_uid);
   if (ns.head.owner != 0) become_owner();
-  if (::unshare(CLONE_NEWUSER) != 0) fail_errno("cannot make a user namespace");
+  if (::unshare(CLONE_NEWUSER) != 0) fail_errno("cannot create a user namespace");
   errno = writer.run();
   if (errno != 0) fail_errno("cannot map the ids of its user namespace");
 }

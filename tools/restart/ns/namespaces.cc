@@ -162,7 +162,7 @@ void Namespaces::join_users(std::uint32_t id) const {
 UniqueFd Namespaces::socket(std::uint32_t net, int family, int type, int protocol, std::uint64_t also) const {
   const auto make = [&] {
     UniqueFd fd(as_maker([&] { return ::socket(family, type | SOCK_CLOEXEC, protocol); }, also));
-    if (!fd) fail_errno("cannot make a socket of family {}, protocol {}", family, protocol);
+    if (!fd) fail_errno("cannot create a socket of family {}, protocol {}", family, protocol);
     return fd;
   };
   if (net == 0) return make();
@@ -178,7 +178,8 @@ FdPair Namespaces::socket_pair(std::uint32_t net, int type, std::uint32_t uid, s
   const auto make = [&] {
     int fds[2];
     const ActAs user(context_, uid, gid);
-    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) != 0) fail_errno("cannot make a pair of sockets");
+    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) != 0)
+      fail_errno("cannot create a pair of sockets");
     return FdPair(UniqueFd(fds[0]), UniqueFd(fds[1]));
   };
   if (net == 0) return make();
@@ -248,7 +249,7 @@ UniqueFd Namespaces::made(std::uint32_t id) const {
     if (ns.head.owner != 0 && !ns.time)
       act_as(ns.head.owner, context_.namespaces.at(ns.head.owner).user->owner_uid);
     if (::unshare(static_cast<int>(ns.head.type)) != 0)
-      fail_errno("cannot make a {} namespace", namespace_name(ns.head.type));
+      fail_errno("cannot create a {} namespace", namespace_name(ns.head.type));
     fill(ns, base == 0 ? nullptr : &*context_.namespaces.at(base).mnt, mount_help(id));
     return own_namespace(ns.head.type);
   });
@@ -318,7 +319,7 @@ void Namespaces::make_time_for_children(const cryo_namespaces& from, const cryo_
                                         std::uint32_t user) const {
   const std::uint32_t id = to.time_for_children;
   if (id == to.time || id == from.time_for_children || context_.namespaces.at(id).head.owner != user) return;
-  if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot make a time namespace");
+  if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot create a time namespace");
   fill(context_.namespaces.at(id), nullptr, {});
 }
 
@@ -351,7 +352,7 @@ bool is_for_children(const Context& context, std::uint32_t ns) {
 }
 
 void continue_clocks(const Context& context) {
-  if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot make a time namespace");
+  if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot create a time namespace");
   set_clocks({static_cast<std::int64_t>(context.system.monotonic_ns),
               static_cast<std::int64_t>(context.system.boottime_ns)});
   const UniqueFd fd = own_namespace(CLONE_NEWTIME);

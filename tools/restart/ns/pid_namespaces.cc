@@ -135,7 +135,7 @@ PidNamespaces::PidNamespaces(const Context& context, const Descriptors& descript
     if (!has_first(context, ns)) fail(EINVAL, "pid namespace {} has no first process", ns);
     int fds[2];
     if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds) != 0)
-      fail_errno("cannot make a pair of sockets");
+      fail_errno("cannot create a pair of sockets");
     FdPair ends{UniqueFd(fds[0]), UniqueFd(fds[1])};
     boxes_.emplace(ns,
                    FdPair(descriptors.park(std::move(ends.first)), descriptors.park(std::move(ends.second))));
@@ -168,7 +168,7 @@ void PidNamespaces::enter_for_children(const Process& process) const {
 void make_empty_for_children(const Context& context, const Process& process) {
   const std::uint32_t ns = process.namespaces.pid_for_children;
   if (ns == process.namespaces.pid || !is_empty(context, ns)) return;
-  if (::unshare(CLONE_NEWPID) != 0) fail_errno("cannot make pid namespace {} for its children", ns);
+  if (::unshare(CLONE_NEWPID) != 0) fail_errno("cannot create pid namespace {} for its children", ns);
   if ((context.namespaces.at(ns).head.flags & CRYO_PIDNS_ENDED) == 0) return;
   Assistant first([] { return 0; });
   if (const int error = first.run(); error != 0) fail(error, "the first process of pid namespace {}", ns);

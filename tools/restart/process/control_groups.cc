@@ -188,8 +188,9 @@ void ControlGroups::give_controllers(const ControlGroup& group) {
   for (const std::string& controller : controllers_in(setting_of(group, "cgroup.subtree_control"))) {
     const UniqueFd file = names::open(root_ + group.path + "/cgroup.subtree_control", O_WRONLY | O_NOFOLLOW);
     if (!file || !write_once(file.get(), "+" + controller))
-      complain(errno, fmt::format("control group {}: controller {} cannot be given to those in it: {}", group.path, controller,
-                                  std::strerror(errno)));
+      complain(errno,
+               fmt::format("control group {}: cannot enable controller {} in cgroup.subtree_control: {}",
+                           group.path, controller, std::strerror(errno)));
   }
 }
 

@@ -193,7 +193,9 @@ void take_outer_groups(const Context& context, const Process& process) {
 
 void refuse_own_groups(const Creds& own) {
   if (capable(own, CAP_SETGID))
-    fail(EINVAL, "--groups=own is for who cannot set groups: cr_restart can (CAP_SETGID), and would give its own to the process");
+    fail(EINVAL,
+         "--groups=own is only for callers without CAP_SETGID: cr_restart has it, and would give its own "
+         "groups to the process");
 }
 
 void take_own_groups(Context& context, const Creds& own) {
@@ -212,8 +214,9 @@ std::string groups_problem(const std::vector<std::uint32_t>& saved, const std::v
     return fmt::format("{}{}", fmt::join(groups.begin(), end, ", "), groups.size() > kShown ? ", ..." : "");
   };
   return fmt::format(
-      "its supplementary groups ({}) are not those of cr_restart ({}); --groups=own goes on with the latter", list(saved),
-      list(own));
+      "its supplementary groups ({}) are not those of cr_restart ({}); --groups=own continues with the "
+      "latter",
+      list(saved), list(own));
 }
 
 std::vector<std::string> credential_problems(const CredentialChange& change) {

@@ -235,7 +235,8 @@ void check_posix_timers(const CheckInput& input, Findings& findings) {
   const std::int32_t pid = input.process.head.pid;
   for (const cryo_posix_timer& timer : input.process.posix_timers.timers) {
     if (is_alarm_clock(timer.clockid) && !capable(input.own, CAP_WAKE_ALARM))
-      findings.problem(EPERM, "pid {}: POSIX timer {} wakes the machine, which takes CAP_WAKE_ALARM", pid, timer.id);
+      findings.problem(EPERM, "pid {}: POSIX timer {} wakes the machine, which requires CAP_WAKE_ALARM", pid,
+                       timer.id);
     for (const std::int32_t thread : {told_thread(timer), counted_thread(timer)})
       if (!input.options.restore_pid && thread != 0 && thread != pid)
         findings.problem(EINVAL, "pid {}: {}", pid, of_lost_thread(timer, thread));

@@ -59,7 +59,7 @@ void check_root(const CheckInput& input, const Thread& thread, Findings& finding
   const std::string path = input.options.relocations.apply(root.path);
   if (input.process.namespaces.user == 0 && !capable(input.own, CAP_SYS_CHROOT))
     findings.problem(EPERM,
-                     "thread {}: its root directory {} takes CAP_SYS_CHROOT (chroot); restart it as root",
+                     "thread {}: its root directory {} requires CAP_SYS_CHROOT (chroot); restart it as root",
                      tid, path);
   const auto outside = outer_path(input.context, input.process.namespaces.mnt, path);
   if (!outside) return;

@@ -12,7 +12,8 @@ namespace cryo {
 WorkingDirectory::WorkingDirectory(const std::string& directory)
     : before_(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)) {
   if (!before_) fail_errno("cannot open the working directory");
-  if (names::chdir(directory) != 0) fail_errno("{}: cannot go there for a socket's name", directory);
+  if (names::chdir(directory) != 0)
+    fail_errno("{}: cannot change to this directory to bind a socket", directory);
 }
 
 WorkingDirectory::~WorkingDirectory() {

@@ -231,7 +231,7 @@ void CreatedPaths::note(const std::string& entry) {
   const std::span<char> paths = paths_of(ledger_);
   if (entry.size() >= paths.size() - ledger_.paths_len) {
     (void)take_away(made_of(entry), context_, Cutting::kNo);
-    fail(ENOSPC, "more files to be made anew than can be tracked");
+    fail(ENOSPC, "too many files to recreate");
   }
   std::memcpy(paths.data() + ledger_.paths_len, entry.c_str(), entry.size() + 1);
   const auto used = static_cast<std::uint32_t>(ledger_.paths_len + entry.size() + 1);

@@ -97,7 +97,7 @@ std::vector<std::size_t> everybody(const Context& context) {
 
 struct NamesState {
   static const std::vector<Rights>& rights(const std::string& what) {
-    if (g_current == nullptr) fail(EPERM, "{}: nobody has said whose name this is", what);
+    if (g_current == nullptr) fail(EPERM, "{}: internal error: no owner is set for this path", what);
     return g_current->rights_;
   }
 };

@@ -116,12 +116,13 @@ std::string own_proc_problem(const Context& context, const File& file, const std
   if (name->tid != 0 && process_with(context, name->tid) != at) return "is of a thread of another process";
   // Whose numbers are this machine's.
   if (file.opener && (at->namespaces.user != 0 || !may_trace(file.opener->head, *at)))
-    return fmt::format("was opened by user {}, who may not look at process {} as it is now", file.opener->head.fsuid,
-                       at->head.pid);
+    return fmt::format("was opened by user {}, who may not inspect process {} as it is now",
+                       file.opener->head.fsuid, at->head.pid);
   for (const std::size_t holder : holders) {
     const Process& process = context.processes[holder];
     if (process.creds && (process.namespaces.user != at->namespaces.user || !may_trace(process.creds->head, *at)))
-      return fmt::format("process {} may not look at process {} as it is now", process.head.pid, at->head.pid);
+      return fmt::format("process {} may not inspect process {} as it is now", process.head.pid,
+                         at->head.pid);
   }
   return "";
 }
