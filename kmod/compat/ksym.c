@@ -227,7 +227,7 @@ static const struct cryo_ksym {
 	{ "split_huge_page_to_list", &addr_split_huge_page, NO_FEATURE,
 	  "several restarts share pages that khugepaged has collapsed" },
 	{ "khugepaged_enter_vma", &addr_khugepaged_enter, NO_FEATURE,
-	  "khugepaged is notified of memory that is loaded from a context; else its pages stay small" },
+	  "khugepaged is notified of memory loaded from a context; else its pages stay small" },
 	{ "reuseport_lock", &addr_reuseport_lock, NO_FEATURE,
 	  "a reuseport program is not replaced while it is read" },
 	{ "ptrace_scope", &yama_level, NO_FEATURE,

@@ -725,7 +725,7 @@ static void say_restless(struct cryo_request *req, struct cryo_proc *p)
 	const char *why = "is exiting";
 
 	if (READ_ONCE(p->leader->vfork_done))
-		why = "shares the memory of its parent until it executes a program (vfork, posix_spawn)";
+		why = "shares its parent's memory until it executes a program (vfork, posix_spawn)";
 	else if (READ_ONCE(p->leader->signal->core_state))
 		why = "is writing its core file";
 	cryo_log(&req->log, "pid %d (%s): cannot be frozen: %s", p->pid, p->comm, why);

@@ -15,7 +15,7 @@ check "... after the time that was given" [ $(($(date +%s) - before)) -lt 8 ]
 reason="cannot be frozen: state D (uninterruptible, or waits for a vfork() child)"
 check "... it is named" said "pid $pid (busy), thread $pid (busy): $reason"
 check "... and so is the child" said \
-	"pid $child (busy): cannot be frozen: shares the memory of its parent until it executes a program (vfork, posix_spawn)"
+	"pid $child (busy): cannot be frozen: shares its parent's memory until it executes a program (vfork, posix_spawn)"
 check "... there is no context" no_file_but count
 touch go
 check "it goes on when the child has ended" goes_on
