@@ -51,6 +51,19 @@ restarts_as()
 	check "... it goes on" wait_for beyond "$((before + 2))"
 	err=$(<"$base/stderr")
 }
+# refused_as WHO NAME TEXT
+refused_as()
+{
+	local who=() how
+	[ "$1" = root ] || who=("${as_user[@]}")
+	for how in --check --verbose; do
+		rc=0
+		err=$("${who[@]}" cr_restart $how ctx 2>&1) || rc=$?
+		check "$2, $how: refused" not status_is 0
+		check "... as the job uses what is below" said "$3"
+	done
+}
+
 saved root 'mount -t tmpfs own other; echo own >other/file; mount --bind source source'
 mount_more /mnt
 restarts_as root "one more is mounted"
@@ -62,5 +75,30 @@ mount_more /mnt 3
 mount_more "$PWD/place" 2
 restarts_as root "several are mounted over each other"
 check "... none of them is there" same "$(mounted "$pid")" "$was_mounted"
+
+# They are not the user's: he cannot take them away.
+saved user 'mount -t tmpfs own other; echo own >other/file; exec 5<other/file'
+mount_more /mnt 2
+mount_more "$PWD/place"
+restarts_as user "two more are mounted"
+check "... is warned of them" said_all "warning: mount /mnt (tmpfs): the job did not have it" "warning: mount $PWD/place (tmpfs): the job did not have it"
+check "... which are there" [ -e "/proc/$pid/root$PWD/place/more" ]
+check "... with what it had mounted itself" same "$(cat "/proc/$pid/root$PWD/other/file")" own
+
+saved user 'exec 5>place/file; mount -t tmpfs own other'
+mount_more "$PWD/place"
+refused_as user "over an open file" "mount $PWD/place (tmpfs): the job did not have it, and it cannot be taken away from there (unmount it)"
+
+saved user 'mount -t tmpfs own place/inner'
+mount_more "$PWD/place/inner"
+refused_as user "over a mount" "mount $PWD/place/inner (tmpfs): the job did not have it"
+
+saved user 'mount --bind place other; exec 5>place/inner/file'
+mount_more "$PWD/place/inner"
+refused_as user "over what is bound elsewhere" "mount $PWD/place/inner (tmpfs): the job did not have it"
+
+saved user 'cd place/inner'
+mount_more "$PWD/place"
+refused_as user "over the working directory" "mount $PWD/place (tmpfs): the job did not have it"
 
 done_testing
