@@ -97,6 +97,10 @@ saved user 'mount --bind place other; exec 5>place/inner/file'
 mount_more "$PWD/place/inner"
 refused_as user "over what is bound elsewhere" "mount $PWD/place/inner (tmpfs): the job did not have it"
 
+saved user 'mount --rbind / other; cd other"$PWD"/place/inner'
+mount_more "$PWD/place/inner"
+refused_as user "over what is in a copy of the root directory" "mount $PWD/place/inner (tmpfs): the job did not have it"
+
 saved user 'cd place/inner'
 mount_more "$PWD/place"
 refused_as user "over the working directory" "mount $PWD/place (tmpfs): the job did not have it"

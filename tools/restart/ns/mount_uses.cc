@@ -61,8 +61,9 @@ std::vector<std::string> places_in(const MountTree& tree, const std::vector<Moun
   for (std::size_t i = 0; i < tree.mounts.size(); ++i) {
     if (tree.kinds[i].kind != CRYO_MOUNT_BIND) continue;
     const auto source = source_path(sources, tree.mounts[i]);
-    if (!source || *source == "/" || *source == point || !lies_below(point, *source)) continue;
-    places.push_back(tree.mounts[i].point + point.substr(source->size()));
+    if (!source || *source == point || !lies_below(point, *source)) continue;
+    const std::string& top = tree.mounts[i].point;
+    places.push_back((top == "/" ? "" : top) + (*source == "/" ? point : point.substr(source->size())));
   }
   return places;
 }
