@@ -208,9 +208,16 @@ TEST("obstacles: mounts that the job did not have") {
   const Mount gone = *leaf;
   ns.mnt->kinds.erase(ns.mnt->kinds.begin() + (leaf - own->begin()));
   std::erase_if(ns.mnt->mounts, [&](const Mount& mount) { return mount.id == gone.id; });
+  Path& cwd = *builder.process().cwd;
+  builder.process().namespaces.mnt = 78;
+  cwd.path = gone.point + "/below";
   SAYS(mount_points_of(builder), ESTALE,
        "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
        gone.point, gone.type);
+  cwd.path = "/";
+  CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
+  WARNS(mount_points_of(builder), "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there: it stays",
+        gone.point, gone.type);
   ns.head.owner = 0;  // root takes it away
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
 }

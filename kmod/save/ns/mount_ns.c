@@ -593,13 +593,48 @@ int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p)
 	return err ? cryo_refuse_unseen(c, p, "mounts", err) : 0;
 }
 
-static bool is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
+/* Where the name of a Unix socket is, if that is in a mount namespace of the job's own: counted then. */
+static bool get_place_inside(struct cryo_capture *c, struct cryo_object *o, struct path *at)
 {
 	struct socket *sock = sock_from_file(o->file);
 	struct sock *sk = sock ? sock->sk : NULL;
 
-	return sk && sk->sk_family == AF_UNIX && unix_sk(sk)->path.dentry &&
-	       cryo_in_mounts(c, unix_sk(sk)->path.mnt);
+	*at = (struct path){};
+	if (!sk || sk->sk_family != AF_UNIX)
+		return false;
+	unix_state_lock(sk);
+	if (unix_sk(sk)->path.dentry && cryo_in_mounts(c, unix_sk(sk)->path.mnt)) {
+		*at = unix_sk(sk)->path;
+		path_get(at);
+	}
+	unix_state_unlock(sk);
+	return at->dentry;
+}
+
+/*
+ * It is bound again by the requester's path, which leads to the same file of what both have mounted.  A name that has gone
+ * is had for a moment, wherever that can be.  1: in the way, 0 or an error.
+ */
+static int is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
+{
+	int inside = 0, leads;
+	char *page, *name;
+	struct path at;
+	bool other;
+
+	if (!get_place_inside(c, o, &at))
+		return 0;
+	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
+	if (!page) {
+		inside = -ENOMEM;
+	} else if (!d_unlinked(at.dentry) || cryo_has_other_name(&at)) {
+		name = cryo_find_name(c, &at, page, &other);
+		leads = IS_ERR(name) ? 0 : cryo_path_leads_to(name, d_backing_inode(at.dentry));
+		inside = leads < 0 ? leads : !leads;
+	}
+	kfree(page);
+	path_put(&at);
+	return inside;
 }
 
 /* Is it what a path leads the requester to? 1, 0 or -ENOMEM. */
@@ -620,7 +655,7 @@ static int is_outside(struct file *file)
 /* What stands in the way of opening the file again in its mount namespace; NULL: nothing; or an error. */
 const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {
-	int outside;
+	int outside, inside;
 
 	if (list_empty(&c->mount_spaces))
 		return NULL;
@@ -628,7 +663,10 @@ const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 		return "inotify in a message, in a mount namespace other than the requester's,";
 	if (o->kind == CRYO_FILE_FANOTIFY && space_of(o->proc->task))
 		return "fanotify in a mount namespace other than the requester's";
-	if (is_bound_inside(c, o))
+	inside = is_bound_inside(c, o);
+	if (inside < 0)
+		return ERR_PTR(inside);
+	if (inside)
 		return "socket with a name in a mount namespace other than the requester's";
 	if (!cryo_in_mounts(c, cryo_user_path(o->file)->mnt)) {
 		outside = o->kind == CRYO_FILE_PATH ? is_outside(o->file) : 1;
@@ -644,6 +682,9 @@ const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 	case CRYO_FILE_CONTENTS:
 	case CRYO_FILE_REMOVED_DIR:
 	case CRYO_FILE_FIFO:
+	/* Of the requester's instance, or their mount has been refused. */
+	case CRYO_FILE_PTY_MASTER:
+	case CRYO_FILE_PTY_SLAVE:
 		return NULL;
 	}
 	return "what is not a file with a path, in a mount namespace other than the requester's,";

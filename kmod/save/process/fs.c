@@ -270,14 +270,17 @@ static void warn_of_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task
 	kfree(page);
 }
 
-/* If the process is in a mount namespace of the job's own, it has to be there, too, and still to have its path. */
+/*
+ * If the process is in a mount namespace of the job's own, it has to be there, too, and to have its path.  One that has been removed
+ * is made again elsewhere.
+ */
 static void check_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
 		      struct cryo_mounts *mounts, const struct path *pwd)
 {
 	int tid = task_pid_vnr(task);
 
-	if (mounts && (cryo_in_mounts(c, pwd->mnt) != mounts || d_unlinked(pwd->dentry) ||
-		       !has_path(c, pwd)))
+	if (mounts && !d_unlinked(pwd->dentry) &&
+	    (cryo_in_mounts(c, pwd->mnt) != mounts || !has_path(c, pwd)))
 		cryo_refuse(c, p, "thread %d: a working directory without a path in its mount namespace is not supported",
 			    tid);
 	else if (!mounts && cryo_in_mounts(c, pwd->mnt))

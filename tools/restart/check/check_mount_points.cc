@@ -132,12 +132,12 @@ void MountPointChecker::check() {
 }
 
 // What the copy of cr_restart's mounts has, and the job has not, is taken away first: not by who owns it by a
-// user namespace only, to whom the kernel gives it locked.
+// user namespace only, to whom the kernel gives it locked.  It stays then, where it hides nothing of the job.
 class LockedMountChecker {
  public:
-  LockedMountChecker(const MountTree& tree, const std::vector<Mount>& now, Findings& findings)
-      : tree_(tree), now_(now), findings_(findings) {
-    for (std::size_t i = 0; i < tree.mounts.size(); ++i) children_.emplace(tree.mounts[i].parent, i);
+  LockedMountChecker(const Context& context, std::uint32_t ns, const std::vector<Mount>& now, Findings& findings)
+      : context_(context), ns_(ns), tree_(*context.namespaces.at(ns).mnt), now_(now), findings_(findings) {
+    for (std::size_t i = 0; i < tree_.mounts.size(); ++i) children_.emplace(tree_.mounts[i].parent, i);
     for (std::size_t i = 0; i < now.size(); ++i) children_now_.emplace(now[i].parent, i);
   }
 
@@ -145,8 +145,11 @@ class LockedMountChecker {
 
  private:
   void visit(std::uint32_t wanted, std::uint32_t id);
+  void judge(const Mount& mount);
   [[nodiscard]] static std::uint32_t root_of(const std::vector<Mount>& mounts);
 
+  const Context& context_;
+  std::uint32_t ns_;
   const MountTree& tree_;
   const std::vector<Mount>& now_;
   Findings& findings_;
@@ -180,11 +183,22 @@ void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
     rest.erase(same);
     visit(mount.id, found);
   }
-  for (const std::size_t other : rest)
+  for (const std::size_t other : rest) judge(now_[other]);
+}
+
+// The mount namespaces of the job that are copies of this one have it, too.
+void LockedMountChecker::judge(const Mount& mount) {
+  bool stays = may_stay(context_, ns_, mount.point);
+  for (const auto& [id, ns] : context_.namespaces)
+    for (std::uint32_t at = ns.mnt ? copied_from(context_, id) : 0; stays && at != 0; at = copied_from(context_, at))
+      if (at == ns_) stays = may_stay(context_, id, mount.point);
+  if (stays)
+    findings_.warning("mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there: it stays", mount.point,
+                      mount.type);
+  else
     findings_.problem(
-        ESTALE,
-        "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
-        now_[other].point, now_[other].type);
+        ESTALE, "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
+        mount.point, mount.type);
 }
 
 void LockedMountChecker::check() {
@@ -202,7 +216,7 @@ void check_mount_points(const Context& context, Findings& findings) {
     if (!now) fail(EIO, "/proc/self/mountinfo cannot be read");
     MountPointChecker(*ns.mnt, *now, findings).check();
     if (ns.head.owner != 0 && copied_from(context, id) == 0)
-      LockedMountChecker(*ns.mnt, *now, findings).check();
+      LockedMountChecker(context, id, *now, findings).check();
   }
 }
 

@@ -259,12 +259,16 @@ void restore_inode(const Inode& inode, int fd) {
 
 }  // namespace
 
-// Numbers are handed out from the lowest that is free: those below are taken until ours comes.
+// Numbers are handed out from the lowest that is free: those below are taken until ours comes.  In a mount namespace of the job's
+// own by what is mounted there, where ttyname(3) finds it.
 UniqueFd Terminals::open_numbered(const File& file) {
   const std::string path = input_.options.relocations.apply(file.path);
+  const auto root = input_.roots.find(file.head.mnt);
+  const bool inside = root != input_.roots.end() && path.starts_with('/');
   std::vector<UniqueFd> below;
   for (;;) {
-    UniqueFd fd = names::open(path, O_RDWR | O_NOCTTY);
+    UniqueFd fd = inside ? names::open_below(root->second.get(), path.substr(1), O_RDWR | O_NOCTTY, 0)
+                         : names::open(path, O_RDWR | O_NOCTTY);
     if (!fd) fail_errno("cannot open {}", path);
     unsigned int number = 0;
     if (::ioctl(fd.get(), TIOCGPTN, &number) != 0) fail_errno("{}: cannot ask for its number", path);

@@ -47,10 +47,11 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
     const cryo_inode& inode = input.context.inode(file.head.inode).head;
     store.directories.try_emplace({inode.dev, inode.ino}, input.descriptors.park_copy(fd.get()));
   }
-  const auto make = [&](const cryo_path& head, const std::string& saved, const Creds& creds) {
+  // In a mount namespace of the job's own it is the name of something else here.
+  const auto make = [&](const cryo_path& head, const std::string& saved, const Creds& creds, bool elsewhere) {
     const auto key = std::make_pair(head.dev, head.ino);
     if (!(head.flags & CRYO_PATH_DELETED) || store.directories.contains(key)) return;
-    const std::string path = input.options.relocations.apply(saved);
+    const std::string path = elsewhere ? std::string() : input.options.relocations.apply(saved);
     const std::uint32_t mode = head.mode != 0 ? head.mode : 0755;
     UniqueFd fd = make_removed_directory(input.created, path, {mode, creds.head.euid, creds.head.egid});
     store.directories.emplace(key, input.descriptors.park(std::move(fd)));
@@ -58,9 +59,10 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
   for (std::size_t i = 0; i < input.context.processes.size(); ++i) {
     const Process& process = input.context.processes[i];
     const NamesOf theirs(input.context, i);
-    if (process.cwd) make(process.cwd->head, process.cwd->path, *process.creds);
+    const bool elsewhere = process.namespaces.mnt != 0;
+    if (process.cwd) make(process.cwd->head, process.cwd->path, *process.creds, elsewhere);
     for (const Thread& thread : process.threads)
-      if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, *process.creds);
+      if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, *process.creds, elsewhere);
   }
 }
 

@@ -159,8 +159,8 @@ class MountBuilder {
 
  private:
   struct Source {
-    UniqueFd fd;
-    bool recursive;
+    UniqueFd tree;  // a copy of what is there, mounted nowhere
+    int error = ENOENT;
   };
 
   [[nodiscard]] const std::vector<Mount>& sources() const { return base_ ? base_->mounts : tree_.outer; }
@@ -170,8 +170,10 @@ class MountBuilder {
   [[nodiscard]] std::vector<std::size_t> children(std::uint32_t id) const;
   [[nodiscard]] const Mount& now(std::uint32_t id) const;
   [[nodiscard]] const Mount* match(std::size_t wanted, std::uint32_t parent) const;
-  [[nodiscard]] Source open_source(const Mount& wanted) const;
-  void open_sources();
+  [[nodiscard]] Source copy_source(const Mount& wanted) const;
+  void copy_sources(std::size_t root);
+  [[nodiscard]] bool is_within(std::uint32_t id, std::uint32_t top) const;
+  [[nodiscard]] bool unmount(const Mount& mount) const;
   void take_away(std::uint32_t parent);
   void bind(std::size_t wanted);
   void attach(const Mount& mount, const UniqueFd& part) const;
@@ -246,29 +248,59 @@ const Mount* MountBuilder::match(std::size_t wanted, std::uint32_t parent) const
   return nullptr;
 }
 
-MountBuilder::Source MountBuilder::open_source(const Mount& wanted) const {
+MountBuilder::Source MountBuilder::copy_source(const Mount& wanted) const {
   const auto path = source_of(sources(), wanted);
   if (!path) return {};
   const bool recursive = std::any_of(now_.begin(), now_.end(), [&path](const Mount& other) {
     return other.point != *path && lies_below(other.point, *path);
   });
   // Whoever can change a directory on the way decides by a link whose directory is bound.
-  return {UniqueFd(open_at(AT_FDCWD, *path, O_PATH | O_NOFOLLOW)), recursive};
+  const UniqueFd fd(open_at(AT_FDCWD, *path, O_PATH | O_NOFOLLOW));
+  if (!fd) return {UniqueFd(), errno};
+  UniqueFd tree(::open_tree(fd.get(), "",
+                            AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+                                static_cast<unsigned int>(recursive ? AT_RECURSIVE : 0)));
+  return {std::move(tree), errno};
 }
 
-// As long as nothing covers them.
-void MountBuilder::open_sources() {
+// As long as nothing covers them, and they are mounted: the job may have what they were bound from no more.  What is
+// there in any case needs none, so an error is told when it is missed.
+void MountBuilder::copy_sources(std::size_t root) {
   for (std::size_t i = 0; i < tree_.mounts.size(); ++i)
-    if (tree_.kinds[i].kind == CRYO_MOUNT_BIND) sources_.emplace(i, open_source(tree_.mounts[i]));
+    if (tree_.kinds[i].kind == CRYO_MOUNT_BIND && i != root) sources_.emplace(i, copy_source(tree_.mounts[i]));
 }
 
-// What cr_restart has there, and the job has not.
+bool MountBuilder::is_within(std::uint32_t id, std::uint32_t top) const {
+  while (id != top) {
+    const auto found = std::find_if(now_.begin(), now_.end(), [id](const Mount& m) { return m.id == id; });
+    if (found == now_.end() || found->parent == id) return false;
+    id = found->parent;
+  }
+  return true;
+}
+
+// Not what covers `mount`, when that is to stay.  Of several at one place the last one goes.  To who owns the namespace by a
+// user namespace the kernel gives cr_restart's locked: they stay, as the check has said.
+bool MountBuilder::unmount(const Mount& mount) const {
+  struct statx at {};
+  const bool found = ::statx(AT_FDCWD, mount.point.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_MNT_ID, &at) == 0;
+  if (found ? !is_within(static_cast<std::uint32_t>(at.stx_mnt_id), mount.id) : errno == ENOENT || errno == ENOTDIR)
+    return false;
+  if (::umount2(mount.point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) {
+    if (errno == EINVAL && !help_.uses(mount.point)) return false;
+    fail(ESTALE, "mount {} ({}): not a mount of the job, and cannot unmount it: {}",
+         mount.point, mount.type, std::strerror(errno));
+  }
+  return true;
+}
+
+// What cr_restart has there, and the job has not.  The kernel gives the number of what has gone to the next one.
 void MountBuilder::take_away(std::uint32_t parent) {
-  for (const Mount& other : now_) {
-    if (other.parent != parent || other.id == parent || placed_.contains(other.id)) continue;
-    if (::umount2(other.point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
-      fail(ESTALE, "mount {} ({}): not a mount of the job, and cannot unmount it: {}",
-           other.point, other.type, std::strerror(errno));
+  for (bool any = true; any;) {
+    any = false;
+    for (const Mount& other : now_)
+      if (other.parent == parent && other.id != parent && !placed_.contains(other.id)) any |= unmount(other);
+    if (any) now_ = own_mounts();
   }
 }
 
@@ -276,13 +308,12 @@ void MountBuilder::bind(std::size_t wanted) {
   const Mount& mount = tree_.mounts[wanted];
   const std::string from = source_of(sources(), mount).value_or("?");
   auto source = sources_.find(wanted);
-  if (source == sources_.end()) source = sources_.emplace(wanted, open_source(mount)).first;
-  if (!source->second.fd)
+  if (source == sources_.end()) source = sources_.emplace(wanted, copy_source(mount)).first;
+  errno = source->second.error;
+  if (!source->second.tree && errno == ENOENT)
     fail(ENOENT, "mount {}: {}, which was mounted there, is not there", mount.point, from);
-  const UniqueFd tree(::open_tree(
-      source->second.fd.get(), "",
-      AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (source->second.recursive ? AT_RECURSIVE : 0)));
-  if (!tree || ::move_mount(tree.get(), "", AT_FDCWD, mount.point.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0)
+  if (!source->second.tree || ::move_mount(source->second.tree.get(), "", AT_FDCWD, mount.point.c_str(),
+                                           MOVE_MOUNT_F_EMPTY_PATH) != 0)
     fail_errno("mount {}: cannot bind {} there", mount.point, from);
 }
 
@@ -392,7 +423,7 @@ void MountBuilder::build() {
   if (first && ::mount(nullptr, "/", nullptr, propagation | MS_REC, nullptr) != 0)
     fail_errno("cannot keep what is mounted in a mount namespace inside");
   now_ = own_mounts();
-  if (first) open_sources();
+  if (first) copy_sources(root);
   const auto own = std::find_if(now_.begin(), now_.end(), [&](const Mount& m) { return is_root(now_, m); });
   if (own == now_.end()) fail(EIO, "cr_restart's own root directory is no mount");
   // What is left in the first run can be had in the second.

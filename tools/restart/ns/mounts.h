@@ -23,6 +23,8 @@ struct MountHelp {
   // What the namespace's owner calls a user of the initial user namespace, or a group; nothing: it has no
   // number.
   std::function<std::optional<std::uint32_t>(std::uint32_t id, bool group)> number;
+  // Does the job use something at `place`, or below it?
+  std::function<bool(const std::string& place)> uses;
 };
 // For the former: with what the context has for it.  `ns`: the namespace.  Throws Error.
 void fill_mount(const Context& context, const std::vector<int>& context_fds, std::uint32_t ns,
@@ -55,6 +57,11 @@ void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32
 [[nodiscard]] std::uint32_t copied_from(const Context& context, std::uint32_t ns);
 // What of `tree` a copy of `base` does not have; nullptr: nothing.
 [[nodiscard]] const Mount* missing_in(const MountTree& tree, const MountTree& base);
+
+// Does anything of the job in the mount namespace `ns` lie at `place`, or below it?
+[[nodiscard]] bool uses_place(const Context& context, std::uint32_t ns, const std::string& place);
+// Can what is mounted at `point`, where `ns` is copied from, be left there without hiding anything of the job?
+[[nodiscard]] bool may_stay(const Context& context, std::uint32_t ns, const std::string& point);
 
 // Where what `wanted` shows is to be had, of `mounts`; nothing: nowhere.
 [[nodiscard]] std::optional<std::string> source_path(const std::vector<Mount>& mounts, const Mount& wanted);

@@ -301,7 +301,8 @@ MountHelp Namespaces::mount_help(std::uint32_t id) const {
           },
           [this, owner = context_.namespaces.at(id).head.owner](std::uint32_t number, bool group) {
             return number_in(context_, owner, number, group);
-          }};
+          },
+          [this, id](const std::string& place) { return uses_place(context_, id, place); }};
 }
 
 void Namespaces::make(const std::vector<int>& context_fds) {
