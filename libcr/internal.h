@@ -37,6 +37,8 @@ class SectionLock {
   // False: a checkpoint is wanted, and `wait` is not.
   [[nodiscard]] bool enter(Thread& thread, bool wait);
   static bool is_inside(const Thread& thread);
+  // Is a thread but the caller, or is it about to look whether it may be?
+  static bool is_other_inside();
   // Of one that is.
   void leave(Thread& thread);
   // A thread that has left, or has ended: the helper looks again.
@@ -269,7 +271,12 @@ void answer_late();
 // How many rounds there have been; and waits for one more than `begun`, at most `ms` milliseconds. Returns whether there
 // is none yet.
 std::uint32_t rounds_begun();
+// How many have ended with their callbacks.
+std::uint32_t rounds_ended();
 bool wait_for_round(std::uint32_t begun, int ms);
+// Has the caller's callbacks run, if it has some, as part of the round `begun`. Others who may wait for the caller are not waited
+// for: prepare functions and callbacks in thread context, and, for more than a second, those who are in critical sections.
+void run_own_callbacks(std::uint32_t begun);
 // A thread ends, in its callbacks even: nobody waits for it any more. With g_process.mutex.
 void leave_round(Thread& thread);
 // In the child of a fork.
@@ -294,6 +301,8 @@ inline constexpr int kGivenUp = -1;
 // Calls the functions of cr_register_prepare(). By the helper. kReady, kGivenUp when the request does not
 // stand any more, or the number to refuse it with.
 int run_prepares();
+// Are there any?
+bool has_prepares();
 // Is the caller in one of them?
 bool is_preparing();
 // In the child of a fork.

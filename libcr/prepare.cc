@@ -115,6 +115,13 @@ int run_prepares() {
   return kReady;
 }
 
+bool has_prepares() {
+  const ProcessLock lock;
+  for (int index = 0; index < g_count; ++index)
+    if (g_functions[index].function != nullptr) return true;
+  return g_running != 0;
+}
+
 bool is_preparing() {
   return t_preparing;
 }

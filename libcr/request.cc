@@ -16,11 +16,13 @@ namespace {
 
 constexpr unsigned int kMillisecond = 1000;
 constexpr int kBeginMs = 2;  // how often one looks whether a request has begun
+constexpr int kThroughMs = 50;  // likewise, whether another one has while the file gets its name
 
 // What the caller and the worker know of each other, until both are through.
 struct Begin {
   std::atomic<int> users;
-  std::atomic<int> error;  // of CRYO_CKPT_RUN
+  std::atomic<int> error;              // of CRYO_CKPT_RUN
+  std::atomic<std::uint32_t> through;  // 1: that has returned, and the file has its name
 };
 
 void put(Begin* begin) {
@@ -30,7 +32,7 @@ void put(Begin* begin) {
 // What the worker needs; its own.
 struct Work {
   Begin* begin;
-  int handle;                // a copy: the caller may close his
+  int handle;                // the caller's: it may be closed when the run has begun, as the call keeps it
   Destination* destination;  // of cr_request() and its like; NULL: none
 };
 
@@ -46,7 +48,8 @@ void* work_main(void* pointer) {
     g_process.own_requests.fetch_sub(1);
   }
   work->begin->error = error;  // the caller may abort now
-  ::close(work->handle);
+  work->begin->through = 1;
+  futex_wake_all(work->begin->through);
   put(work->begin);
   std::free(work);
   return nullptr;
@@ -134,19 +137,35 @@ int make_handle(const cr_checkpoint_args& args) {
   return handle >= 0 ? handle : fail(error);
 }
 
+// Has the request still to begin, for the caller? It is in it where `self`, and is frozen soon, or told before by the round that
+// follows `begun`.
+bool is_to_begin(std::uint32_t state, std::uint32_t begun, bool self) {
+  switch (state) {
+    case CRYO_STATE_NEW:
+      return true;
+    case CRYO_STATE_NOTIFYING:
+      return self && g_process.registered && rounds_begun() == begun;
+    case CRYO_STATE_FREEZING:
+      return self;
+    default:
+      return false;
+  }
+}
+
 // Until the request has begun, and the process knows of it if it is one of those that it is about. 0, or what has kept it
 // from beginning: the handle is as before.
 int wait_for_begin(int handle, const Begin& begin, std::uint32_t begun, bool self) {
   const ErrnoSaver saver;
   cryo_ckpt_status status{};
   for (;;) {
-    const int error = begin.error;
+    const bool through = begin.through != 0;
     status.size = sizeof(status);
-    if (::ioctl(handle, CRYO_CKPT_STATUS, &status) != 0) return 0;
-    const bool told = status.state == CRYO_STATE_NOTIFYING && self && g_process.registered;
-    if (status.state != CRYO_STATE_NEW && !told) return 0;
-    if (status.state == CRYO_STATE_NEW && error != 0) return error;
-    if (!wait_for_round(begun, kBeginMs)) return 0;
+    if (::ioctl(handle, CRYO_CKPT_STATUS, &status) != 0 || !is_to_begin(status.state, begun, self)) return 0;
+    if (through) return status.state == CRYO_STATE_NEW ? begin.error.load() : 0;
+    if (status.state == CRYO_STATE_NOTIFYING)
+      (void)wait_for_round(begun, kBeginMs);
+    else
+      futex_wait(begin.through, 0, kBeginMs);
   }
 }
 
@@ -154,21 +173,35 @@ int wait_for_begin(int handle, const Begin& begin, std::uint32_t begun, bool sel
 Work* make_work(int handle, Destination* destination) {
   auto* const work = static_cast<Work*>(std::malloc(sizeof(Work)));
   auto* const begin = static_cast<Begin*>(std::calloc(1, sizeof(Begin)));
-  const int copy = work == nullptr || begin == nullptr ? fail(ENOMEM) : ::fcntl(handle, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) {
+  if (work == nullptr || begin == nullptr) {
     std::free(begin);
     std::free(work);
+    errno = ENOMEM;
     return nullptr;
   }
   begin->users = 2;
-  *work = {begin, copy, destination};
+  *work = {begin, handle, destination};
   return work;
 }
 
 void discard(Work* work) {
-  ::close(work->handle);
   std::free(work->begin);
   std::free(work);
+}
+
+// What the process was in before a request.
+struct Before {
+  std::uint32_t forks = g_process.forks;
+  std::uint32_t begun = rounds_begun();
+  std::uint32_t ended = rounds_ended();
+};
+
+// The callbacks of the caller that belong to the request are run here. When all have ended, what is left of one of cr_request()
+// and its like (`is_own`) takes no longer, and is not to be lost if the program ends.
+void run_callbacks(const Begin& begin, const Before& before, bool is_own) {
+  if (rounds_begun() != before.begun) run_own_callbacks(rounds_begun());
+  if (!is_own || g_process.forks != before.forks || rounds_ended() == before.ended) return;
+  while (begin.through == 0 && !g_process.preparing && !g_process.sections.closed()) futex_wait(begin.through, 0, kThroughMs);
 }
 
 // Has a thread do it, which takes `destination` with it. 0, or -1 with errno.
@@ -176,14 +209,16 @@ int start_work(int handle, bool self, Destination*& destination) {
   auto* const work = make_work(handle, destination);
   if (work == nullptr) return -1;
   Begin* const begin = work->begin;
-  const std::uint32_t begun = rounds_begun();
+  const Before before;
   if (start_worker(work_main, work, Stack::kSmall) != 0) {
     const ErrnoSaver saver;
     discard(work);
     return -1;
   }
+  const bool is_own = destination != nullptr;
   destination = nullptr;
-  const int error = wait_for_begin(handle, *begin, begun, self);
+  const int error = wait_for_begin(handle, *begin, before.begun, self);
+  if (error == 0 && self) run_callbacks(*begin, before, is_own);
   put(begin);
   return error == 0 ? 0 : fail(error);
 }

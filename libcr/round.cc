@@ -27,6 +27,7 @@ struct Round {
   std::atomic<std::uint32_t> left;      // threads that are not through, the helper included
   std::atomic<std::uint32_t> begun;     // counts rounds
   std::atomic<std::uint32_t> ended;     // likewise
+  std::atomic<std::uint32_t> asked;     // which of them is the last whose threads have been asked, or not to be waited for
   std::atomic<std::uint32_t> refusal;   // by a thread: vote and code, 0: none
   int result;
   char dest[PATH_MAX];
@@ -134,15 +135,15 @@ bool has_signal_hook() {
   return has_hook(CR_HOOK_CONT_SIGNAL_CONTEXT) || has_hook(CR_HOOK_RSTRT_SIGNAL_CONTEXT);
 }
 
-bool has_callback(Thread& thread) {
-  for (int i = 0; i < thread.callbacks.size(); ++i)
-    if (thread.callbacks[i].function != nullptr) return true;
+bool has_callback(CallbackTable& callbacks) {
+  for (int i = 0; i < callbacks.size(); ++i)
+    if (callbacks[i].function != nullptr) return true;
   return false;
 }
 
 // Is there anything to do for the thread? Only then it is disturbed.
 bool takes_part(Thread& thread) {
-  if (has_callback(thread)) return true;
+  if (has_callback(thread.callbacks)) return true;
   const bool wants = has_signal_hook() || (thread.hold != CR_HOLD_DFLT && thread.hold != CR_HOLD_NONE);
   return wants && !blocks_signal(thread.tid);
 }
@@ -167,6 +168,12 @@ bool is_to_be_asked(Thread& thread, bool known) {
   ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, "the id of a thread that has callbacks is not known after a restart");
   refuse(CRYO_VOTE_TEMPORARY, CR_ETEMPFAIL);
   return false;
+}
+
+// Who waits to be asked in the round, by wait_until_asked(), goes on.
+void stop_waiting() {
+  g_round.asked = g_round.begun.load();
+  futex_wake_all(g_round.asked);
 }
 
 // All threads that have something to do.
@@ -217,6 +224,7 @@ int wait_for_release() {
 // Behind the callbacks of the process.
 int helper_bottom() {
   ask_threads();
+  stop_waiting();
   wait_for_threads();
   const std::uint32_t refusal = g_round.refusal;
   if (refusal != 0 || g_round.missing != 0) dismiss_threads();
@@ -279,6 +287,7 @@ void begin(const cryo_client_request& request) {
 void end_round() {
   forget_facts();
   g_process.sections.open();  // who goes on finds that it is over
+  stop_waiting();
   g_round.ended.fetch_add(1);
   futex_wake_all(g_round.ended);
 }
@@ -287,6 +296,8 @@ void run_callbacks() {
   const std::uint32_t forks = g_process.forks;
   g_round.left = 1;
   g_helper.owes = kOwesEnd;
+  // They may wait for whoever waits to be asked.
+  if (has_callback(g_process.callbacks)) stop_waiting();
   Chain chain(g_process.callbacks, CR_THREAD_CONTEXT, helper_bottom, cast_vote, note_callback);
   const int result = chain.run();
   if (forks != g_process.forks) return;
@@ -299,6 +310,7 @@ void run_callbacks() {
 
 // While the program runs as if there were no checkpoint. Whether it goes on.
 bool prepare() {
+  if (has_prepares()) stop_waiting();
   const int refusal = run_prepares();
   if (refusal != kReady && refusal != kGivenUp)
     cast_vote(CRYO_VOTE_TEMPORARY, static_cast<std::uint32_t>(refusal));
@@ -323,12 +335,11 @@ void take_part(const cryo_client_request& request) {
   bool given_up = !prepare();
   if (!given_up) g_process.sections.close();
   g_process.preparing = false;
-  if (given_up) return;
+  if (given_up) return stop_waiting();
   while (!given_up && !g_process.sections.wait_empty(kPollMs)) given_up = is_given_up("a thread is in a critical section (cr_enter_cs)");
-  if (given_up)
-    g_process.sections.open();
-  else
-    run_callbacks();
+  if (!given_up) return run_callbacks();
+  g_process.sections.open();
+  stop_waiting();
 }
 
 // The helper ends, by a callback: there is no checkpoint, those who wait for it go on, and another thread takes its place.
@@ -445,9 +456,51 @@ std::uint32_t rounds_begun() {
   return g_round.begun;
 }
 
+std::uint32_t rounds_ended() {
+  return g_round.ended;
+}
+
 bool wait_for_round(std::uint32_t begun, int ms) {
   if (g_round.begun == begun) futex_wait(g_round.begun, begun, ms);
   return g_round.begun == begun;
+}
+
+namespace {
+
+constexpr int kSectionMs = 1000;  // who is in a section may wait for the caller
+
+// Is there anybody else in a section? For so long that he is not to be waited for: counts what is left of that in `ms`.
+bool is_section_long(int& ms) {
+  if (!g_process.sections.is_other_inside()) return false;
+  ms -= kPollMs;
+  return ms <= 0;
+}
+
+// In a round or a section nobody asks the caller.
+bool may_be_asked() {
+  return t_thread != nullptr && t_chain == nullptr && !is_helper() && t_thread->in_section == 0 && !ProcessLock::is_mine() &&
+         has_callback(t_thread->callbacks);
+}
+
+// Whether the round `begun` has come to that. Another process, the child of a fork in a callback, has no such round.
+bool wait_until_asked(std::uint32_t begun) {
+  const std::uint32_t forks = g_process.forks;
+  int ms = kSectionMs;
+  for (std::uint32_t asked = g_round.asked; static_cast<std::int32_t>(asked - begun) < 0; asked = g_round.asked) {
+    if (is_section_long(ms)) return false;
+    futex_wait(g_round.asked, asked, kPollMs);
+    if (forks != g_process.forks) break;
+  }
+  return forks == g_process.forks;
+}
+
+}  // namespace
+
+void run_own_callbacks(std::uint32_t begun) {
+  if (!may_be_asked()) return;
+  const ErrnoSaver saver;
+  // Our signal may be on its way, or blocked.
+  if (wait_until_asked(begun) && static_cast<Phase>(t_thread->phase.load()) == Phase::kAsked) answer_late();
 }
 
 void leave_round(Thread& thread) {
@@ -461,6 +514,7 @@ void reset_round() {
   g_round.released = 0;
   g_round.left = 0;
   g_round.ended = 0;
+  g_round.asked = g_round.begun.load();
   g_helper.owes = 0;
 }
 

@@ -59,6 +59,13 @@ bool SectionLock::is_inside(const Thread& thread) {
   return thread.section_depth.load(std::memory_order_relaxed) > 0 && thread.in_section != 0;
 }
 
+bool SectionLock::is_other_inside() {
+  const ProcessLock lock;
+  for (const Thread* thread = g_process.threads; thread != nullptr; thread = thread->next)
+    if (thread != t_thread && thread->in_section != 0) return true;
+  return false;
+}
+
 bool SectionLock::come_in(Thread& thread, bool wait) {
   for (;;) {
     thread.in_section = 1;
@@ -120,11 +127,13 @@ LIBCR_PUBLIC int cr_tryenter_cs(cr_client_id_t) {
   return enter(false);
 }
 
-// Leaving what was not entered means that something else is not protected: better an end than that.
+// Leaving what was not entered means that something else is not protected: better an end than that. A checkpoint that has waited
+// for it comes at once.
 LIBCR_PUBLIC int cr_leave_cs(cr_client_id_t) {
   if (is_in_round()) return 0;
   if (t_thread == nullptr) return fail(CR_ENOINIT);
   if (t_thread->section_depth == 0) std::abort();
   g_process.sections.leave(*t_thread);
+  run_own_callbacks(rounds_begun());
   return 0;
 }

@@ -99,43 +99,49 @@ static int signal_proc(struct cryo_proc *p, int signal)
 }
 
 /*
- * CRYO_CKPT_SIGNAL: all are told, whatever some of them answer; those whose callbacks go on after the checkpoint when
- * these have ended, unless it is to come first.
+ * All are told, whatever some of them answer; those whose callbacks go on after the checkpoint when these have ended, unless
+ * it is to come first.
  */
-static void send_signals(struct cryo_request *req, int result, bool last)
+static int send_signals(struct cryo_request *req, bool last)
 {
 	bool all = last || req->args.announced_signal < 0;
-	int signal = abs(req->args.announced_signal);
 	struct cryo_proc *p;
-	int err;
+	int ret = 0, err;
 
-	if (result || !(req->args.flags & CRYO_CKPT_SIGNAL))
-		return;
+	if (!req->signal)
+		return 0;
 	cryo_for_each_proc(p, req) {
 		cond_resched();
 		if (p->omitted || p->signalled || (!all && cryo_notify_ends_later(p)))
 			continue;
 		p->signalled = true;
-		err = signal_proc(p, signal);
+		err = signal_proc(p, req->signal);
 		if (err)
 			cryo_log(&req->log, "pid %d (%s): cannot send signal %d: %pe",
-				 p->pid, p->comm, signal, ERR_PTR(err));
+				 p->pid, p->comm, req->signal, ERR_PTR(err));
+		ret = err ?: ret;
 	}
+	return ret;
 }
 
-/* Everybody goes on. After RUN, or after the hold. */
-static void end_request(struct cryo_request *req, int result)
+/* Everybody goes on. After RUN, or after the hold. Returns an error of the signal, if one could not be sent. */
+static int end_request(struct cryo_request *req, int result)
 {
-	send_signals(req, result, false);
+	int first, last;
+
+	if (result)
+		req->signal = 0;
+	first = send_signals(req, false);
 	cryo_point("thaw");
 	cryo_thaw(req);
 	cryo_point("notify-end");
 	cryo_notify_end(req, result);
 	cryo_point("ending");
 	cryo_notify_wait(req);
-	send_signals(req, result, true);
+	last = send_signals(req, true);
 	cryo_point("scope-end");
 	cryo_scope_end(req);
+	return last ?: first;
 }
 
 /* From now on the caller's time limit counts, and a cancel ends waits. */
@@ -203,6 +209,8 @@ static int run_request(struct cryo_request *req)
 	if (err)
 		return err;
 	trace_cryo_request_begin(req->target, req->args.scope, req->args.flags);
+	if (req->args.flags & CRYO_CKPT_SIGNAL)
+		req->signal = abs(req->args.announced_signal);
 	begin_work(req);
 	err = cryo_scope_begin(req);
 	if (err)
@@ -231,18 +239,25 @@ static long ioctl_run(struct cryo_request *req)
 	return ret;
 }
 
-/* All that can be told are told, whatever some of them answer. */
+/*
+ * May the caller send it to all of them? Nobody goes on with it otherwise. With the rights of who asks now, as by kill(2).
+ * Those that get it when their callbacks have ended are only asked about.
+ */
 static int signal_scope(struct cryo_request *req, int signal)
 {
+	bool first = req->args.announced_signal < 0;
 	struct cryo_proc *p;
 	int err = 0;
+	bool later;
 
-	/* With the rights of who asks now, as by kill(2). */
+	/* All that can be told are told, whatever some of them answer. */
 	cryo_for_each_proc(p, req) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		later = !first && cryo_notify_ends_later(p);
 		if (!p->omitted)
-			err = signal_proc(p, signal) ?: err;
+			err = signal_proc(p, later ? 0 : signal) ?: err;
+		p->signalled = !later;
 		cond_resched();
 	}
 	return err;
@@ -259,7 +274,8 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 	if (req->state == CRYO_STATE_HELD) {
 		ret = signal ? signal_scope(req, signal) : 0;
 		if (!ret) {
-			end_request(req, 0);
+			req->signal = signal;
+			ret = end_request(req, 0);
 			cryo_request_state(req, CRYO_STATE_DONE);
 		}
 	}

@@ -364,11 +364,11 @@ static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
 	if (added)
 		err = min(cryo_scope_find(req), 0);
 	if (added && !err && mark.rootless && !cryo_scope_has_group(req, f))
-		err = -ESRCH;
+		err = mark.rootless;
 	/* Its others have not been looked for. */
 	if (added && !err && f->scope != CRYO_SCOPE_PROCESS && req->overrun)
 		err = -EAGAIN;
-	failed = err == -EBUSY || err == -ESRCH || err == -EAGAIN;
+	failed = err == -EBUSY || err == -EDEADLK || err == -ESRCH || err == -EAGAIN;
 	if (added && failed) {
 		cryo_scope_undo(req, &mark);
 		req->look_again = true;

@@ -157,6 +157,7 @@ struct cryo_request {
 	int result;
 	bool done;			/* RUN has ended */
 	bool went_on;			/* the processes, before the context was written */
+	int signal;			/* that they get at the end; 0: none */
 	wait_queue_head_t done_wait;	/* poll() */
 
 	struct list_head devices;	/* rules, see device_rules.c; fixed once it runs */

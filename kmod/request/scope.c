@@ -472,7 +472,7 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo
 	rcu_read_lock();
 	skipped = f->pid && is_skipped(req, f->task);
 	rcu_read_unlock();
-	err = is_left_out(req, f->task) ? -EBUSY :
+	err = is_left_out(req, f->task) ? -EDEADLK :
 	      skipped ? -ESRCH : add_root(req, f->task, f->scope, f->cred);
 	/* A group or session is found by its others, if there are any. */
 	if (err && !(f->pid && (err == -ESRCH || is_left_out(req, f->task))))

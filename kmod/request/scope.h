@@ -16,7 +16,7 @@ struct task_struct;
 struct cryo_scope_mark {
 	struct list_head *last;		/* of cryo_request.procs */
 	struct cryo_forward *added;	/* NULL: none has been */
-	bool rootless;			/* the process by which its group was found is not taken */
+	int rootless;			/* why the process by which its group was found is not taken; 0: it is */
 	unsigned int looks;		/* of cryo_request, and so what follows */
 	unsigned int asked_at;
 	bool overrun;

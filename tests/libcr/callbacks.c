@@ -448,6 +448,62 @@ static void forward_in_vain(void)
 	is(end_of(session), 0, "the other checkpoint is well");
 }
 
+static int result_of_forward(cr_scope_t scope, pid_t target)
+{
+	errno = 0;
+	return cr_forward_checkpoint(scope, target) == 0 ? 0 : errno;
+}
+
+static int requester_pipe[2];
+
+/* It is in a group of its own. */
+static int forwards_to_requester(void *arg)
+{
+	int results[3];
+
+	(void)arg;
+	results[0] = result_of_forward(CR_SCOPE_PROC, getppid());
+	results[1] = result_of_forward(CR_SCOPE_PGRP, getpgid(getppid()));
+	results[2] = result_of_forward(CR_SCOPE_SESS, 0);
+	write(requester_pipe[1], results, sizeof(results));
+	return 0;
+}
+
+/* Who does not want to be in the checkpoint is not brought into it by others. */
+static void forward_to_requester(void)
+{
+	int results[3] = { -1, -1, -1 };
+	cr_checkpoint_args_t args;
+	pid_t child;
+	char c;
+
+	if (pipe(requester_pipe))
+		return;
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		setpgid(0, 0);
+		cr_init();
+		cr_register_callback(forwards_to_requester, NULL, CR_THREAD_CONTEXT);
+		write(requester_pipe[1], "", 1);
+		for (;;)
+			pause();
+	}
+	read(requester_pipe[0], &c, 1);
+	cr_initialize_checkpoint_args_t(&args);
+	args.cr_scope = CR_SCOPE_PROC;
+	args.cr_target = child;
+	args.cr_flags = CR_CHKPT_PROHIBIT_SELF;
+	is(checkpoint_with("forwarded", &args, NULL), 0, "a checkpoint of another process, which forwards it");
+	read(requester_pipe[0], results, sizeof(results));
+	is(results[0], EDEADLK, "to the requester: cr_forward_checkpoint() fails with EDEADLK");
+	is(results[1], EDEADLK, "so it does to a group of which there is nobody else");
+	is(results[2], 0, "a session is without him");
+	is(system("test \"$(cr_info forwarded | grep -c '^process ')\" = 1"), 0, "the context is without him");
+	kill(child, SIGKILL);
+	end_of(child);
+}
+
 static volatile int in_section, overlap, callbacks_run;
 
 static int counts_sections(void *arg)
@@ -501,6 +557,7 @@ int main(int argc, char **argv)
 	is(job(runs_on), 0, "the program runs on");
 	is(job(children), 0, "children");
 	is(job(forward), 0, "forwarding");
+	is(job(forward_to_requester), 0, "forwarding to the requester");
 	is(job(forward_in_vain), 0, "forwarding in vain");
 	is(job(critical_sections), 0, "critical sections");
 	return finish();

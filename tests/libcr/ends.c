@@ -207,32 +207,43 @@ static int end_of_child(int context, cr_checkpoint_args_t *args, int *error)
 
 static int touches(void *arg)
 {
+	int told = cr_get_checkpoint_info()->signal;
+
 	(void)arg;
 	cr_checkpoint(CR_CHECKPOINT_READY);
 	pause_ms(200);
-	close(open("touched", O_WRONLY | O_CREAT, 0600));
+	close(open(told == SIGKILL ? "touched-kill" : "touched", O_WRONLY | O_CREAT, 0600));
 	return 0;
 }
 
-/* BLCR: a positive signal comes when the callbacks have ended, a negative one before they go on. */
-static void signal_comes(int signal, bool touched, const char *what)
+/* A process that has it for a callback, which is ready. */
+static pid_t touching(int context)
 {
-	cr_checkpoint_args_t args;
 	pid_t pid;
 
 	unlink("touched");
+	unlink("touched-kill");
 	unlink("ready");
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
 		cr_init();
-		cr_register_callback(touches, NULL, CR_THREAD_CONTEXT);
+		cr_register_callback(touches, NULL, context);
 		close(open("ready", O_WRONLY | O_CREAT, 0600));
 		for (;;)
 			pause();
 	}
 	while (access("ready", F_OK))
 		pause_ms(10);
+	return pid;
+}
+
+/* BLCR: a positive signal comes when the callbacks have ended, a negative one before they go on. */
+static void signal_comes(int signal, bool touched, const char *what)
+{
+	pid_t pid = touching(CR_THREAD_CONTEXT);
+	cr_checkpoint_args_t args;
+
 	cr_initialize_checkpoint_args_t(&args);
 	args.cr_scope = CR_SCOPE_PROC;
 	args.cr_target = pid;
@@ -246,6 +257,37 @@ static void signals(void)
 {
 	signal_comes(SIGTERM, true, "a checkpoint with a signal");
 	signal_comes(-SIGKILL, false, "a checkpoint with an early signal");
+}
+
+/* So it is with the command's. */
+static void command_signal_comes(const char *option, int context, bool stops, const char *touched)
+{
+	pid_t pid = touching(context);
+	int status = 0;
+	char text[64];
+
+	snprintf(text, sizeof(text), "exec cr_checkpoint %s -f b %d", option, (int)pid);
+	is(system(text), 0, text);
+	if (stops) {
+		waitpid(pid, &status, WUNTRACED);
+		ok(WIFSTOPPED(status), "the process is stopped");
+		ok((access("touched", F_OK) == 0) == !!touched, "its callback has %s", touched ? "ended" : "not gone on");
+		kill(pid, SIGKILL);
+		end_of(pid);
+		return;
+	}
+	ok(end_of(pid) > 256, "the process ends by it");
+	ok(access(touched, F_OK) == 0, "its callback has ended");
+}
+
+static void command_signals(void)
+{
+	command_signal_comes("--kill", CR_THREAD_CONTEXT, false, "touched-kill");
+	command_signal_comes("--kill", CR_SIGNAL_CONTEXT, false, "touched-kill");
+	command_signal_comes("--term", CR_THREAD_CONTEXT, false, "touched");
+	command_signal_comes("--stop", CR_THREAD_CONTEXT, true, "touched");
+	command_signal_comes("--stop", CR_SIGNAL_CONTEXT, true, "touched");
+	command_signal_comes("--early-stop", CR_THREAD_CONTEXT, true, NULL);
 }
 
 /* It is not there any more when cr_checkpoint() would return. */
@@ -275,6 +317,7 @@ int main(void)
 	is(job(begins_thread), 0, "the beginning, thread context");
 	is(job(begins_signal), 0, "the beginning, signal context");
 	is(job(signals), 0, "signals");
+	is(job(command_signals), 0, "signals by cr_checkpoint");
 	is(job(for_good), 0, "refused for good");
 	return finish();
 }

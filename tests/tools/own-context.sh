@@ -57,4 +57,27 @@ cp ctx copy
 restart --check --redirect 6=ctx ctx
 check "--redirect to the context is refused" eval 'status_is 26 && said "--redirect" && said "is the context being restarted, or one that it needs"'
 check "... which stays" cmp ctx copy
+
+# A program that calls cr_checkpoint for itself alone: the child that it waits for is there with its own id only.
+fresh
+cat >calls <<'END'
+system qw(cr_checkpoint -q --pid -f ctx), $$;
+open my $log, '>>', 'log';
+print $log "$?\n";
+close $log;
+sleep 1 while -e 'wait';
+END
+: >wait
+perl calls >/dev/null 2>&1 </dev/null & pid=$!
+started+=("$pid")
+wait_for test -s log
+check "called by its own process: it goes on" same "$(cat log)" 0
+restart ctx
+check "... restarted beside that: its id is in use" status_is 16
+rm wait
+restart --no-restore-pid ctx
+check "... with another id" eval 'status_is 0 && same "$(cat log)" "$(printf "0\n-1")"'
+wait_for is_gone "$pid"
+restart ctx
+check "... with its own, its child has ended well" eval 'status_is 0 && same "$(tail -n 1 log)" 0'
 done_testing

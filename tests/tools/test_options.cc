@@ -76,6 +76,8 @@ TEST("the last of several choices counts") {
   CHECK_EQ(parse({"--kill", "--stop", "42"}).signal.value_or(0), SIGSTOP);
   CHECK(!parse({"--kill", "--run", "42"}).signal);
   CHECK_EQ(parse({"-S", "10", "42"}).signal.value_or(0), 10);
+  CHECK_EQ(parse({"--early-stop", "-f", "a", "42"}).signal.value_or(0), -SIGSTOP);
+  CHECK_EQ(parse({"--early-abrt", "42"}).signal.value_or(0), -SIGABRT);
   CHECK(parse({"--backup=x", "--noclobber", "42"}).placement == Placement::kNoClobber);
   CHECK_EQ(parse({"--backup=x", "42"}).backup_name, "x");
   CHECK_EQ(parse({"--save-all", "--save-none", "--save-exe", "42"}).flags, CRYO_CKPT_SAVE_EXE);

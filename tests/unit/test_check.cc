@@ -144,6 +144,10 @@ TEST("obstacles: the tree") {
   options.restore_pid = false;
   SAYS(check_context(builder.context, kNoMemory, options), EINVAL,
        "the context holds 2 processes: they know each other by their pids, which have to be restored");
+  builder.context.processes.back().head.flags |= CRYO_PROC_ZOMBIE;
+  builder.context.processes.back().threads.clear();
+  const Findings findings = check_context(builder.context, kNoMemory, options);
+  CHECK(std::none_of(findings.problems.begin(), findings.problems.end(), [](const Problem& problem) { return problem.code == EINVAL; }));
   builder.context.processes.pop_back();
   builder.process().threads.clear();
   SAYS(check_context(builder.context, kNoMemory, {}), EINVAL, "the first process of the context has exited");

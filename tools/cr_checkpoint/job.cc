@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -167,6 +168,7 @@ cryo_checkpoint Job::parameters() const {
                       : compressor_    ? compressor_->input()
                                        : file_->fd();
   parameters.timeout_ms = options_.timeout_ms;
+  if (options_.signal) parameters.announced_signal = *options_.signal;  // of which a negative one comes first
   return parameters;
 }
 
@@ -208,7 +210,7 @@ void Job::work() {
   if (parent_) parent_->check_still_there();
   file_->publish();
   if (options_.tracks()) note_complete();
-  if (options_.signal) request_->thaw(*options_.signal);
+  if (options_.signal) request_->thaw(std::abs(*options_.signal));
 }
 
 void Job::capture() {

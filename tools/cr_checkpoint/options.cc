@@ -28,6 +28,8 @@ enum : int {
   kStopOption,
   kTermOption,
   kAbortOption,
+  kEarlyStopOption,
+  kEarlyAbortOption,
   kKillOption,
   kContOption,
   kSyncOption,
@@ -93,9 +95,9 @@ constexpr option kLongOptions[] = {
     {"stop", no_argument, nullptr, kStopOption},
     {"term", no_argument, nullptr, kTermOption},
     {"abort", no_argument, nullptr, kAbortOption},
-    {"early-stop", no_argument, nullptr, kStopOption},  // hidden: BLCR's; all of ours come before the process goes on
-    {"early-abort", no_argument, nullptr, kAbortOption},  // hidden
-    {"early-abrt", no_argument, nullptr, kAbortOption},  // hidden
+    {"early-stop", no_argument, nullptr, kEarlyStopOption},
+    {"early-abort", no_argument, nullptr, kEarlyAbortOption},
+    {"early-abrt", no_argument, nullptr, kEarlyAbortOption},
     {"kill", no_argument, nullptr, kKillOption},
     {"cont", no_argument, nullptr, kContOption},
     {"sync", no_argument, nullptr, kSyncOption},
@@ -293,11 +295,17 @@ bool Parser::signal_option(int choice, const char* argument) {
     case kStopOption:
       options_.signal = SIGSTOP;
       return true;
+    case kEarlyStopOption:
+      options_.signal = -SIGSTOP;
+      return true;
     case kTermOption:
       options_.signal = SIGTERM;
       return true;
     case kAbortOption:
       options_.signal = SIGABRT;
+      return true;
+    case kEarlyAbortOption:
+      options_.signal = -SIGABRT;
       return true;
     case kKillOption:
       options_.signal = SIGKILL;

@@ -70,7 +70,7 @@ struct Options {
   std::string backup_name;  // empty: NAME.~N~
   bool sync = true;
   Direct direct = Direct::kAuto;
-  std::optional<int> signal;  // sent when the context is in place
+  std::optional<int> signal;  // sent when the context is in place; negative: before callbacks go on
   std::uint32_t flags = 0;    // CRYO_CKPT_SAVE_*, CRYO_CKPT_PTRACED_ALLOW
   std::uint32_t timeout_ms = 0;
   bool snapshot = true;

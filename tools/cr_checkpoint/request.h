@@ -49,7 +49,7 @@ class Request {
   // From another thread: makes run() end with ECANCELED. Without effect when it has ended.
   void cancel() noexcept;
 
-  // Ends the hold; the signal is pending before the process moves. Throws Error.
+  // Ends the hold; the signal is pending before the process moves, or comes when its callbacks have ended. Throws Error.
   void thaw(int signal);
 
   [[nodiscard]] cryo_ckpt_status status() const;

@@ -159,8 +159,8 @@ struct cryo_client_restart {
  * not be, the checkpoint fails with EPERM.
  *
  * Errors: ESRCH there are none; EPERM the caller or the requester may not ptrace @target, it is the system's first process, or the
- * handle belongs to another process; EBUSY one of them is in another checkpoint: then none of them is in this one; EAGAIN so many
- * processes have come and gone that nobody is looked for any more; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer;
+ * handle belongs to another process; EBUSY one of them is in another checkpoint: then none of them is in this one; EDEADLK there is
+ * nobody but the requester, who is left out; EAGAIN so many processes have come and gone that nobody is looked for any more; EINVAL bad scope; ECANCELED there is no checkpoint, or no longer;
  * ENOSPC more than CRYO_MAX_FORWARDS in one checkpoint.
  */
 #define CRYO_CLIENT_FORWARD	_IO(CRYO_IOC_TYPE, 0x84)

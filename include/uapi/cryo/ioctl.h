@@ -287,7 +287,9 @@ struct cryo_consent {
 /*
  * CRYO_CKPT_THAW: end the hold of CRYO_CKPT_HOLD.  The argument is a signal
  * number, or 0: the signal is pending before the first thread moves, so that no
- * instruction runs between the checkpoint and, say, SIGKILL.  Waits for callbacks as CRYO_CKPT_RUN does.
+ * instruction runs between the checkpoint and, say, SIGKILL.  Processes that have callbacks which go on after the
+ * checkpoint get it when these have ended, as with CRYO_CKPT_SIGNAL; at once like the others, if @announced_signal is negative.
+ * Waits for callbacks as CRYO_CKPT_RUN does.
  *
  * Errors: EINVAL not held, or not a signal.
  */

@@ -38,11 +38,14 @@ void check_machine(const Context& context, Findings& findings) {
 
 // The ids of all that has to be forked, helpers included, and the order to do it in.
 void check_tree(const Context& context, const RestartOptions& options, Findings& findings) {
-  if (context.processes.size() > 1 && !options.restore_pid)
+  // One that has exited, be it in the place of cr_checkpoint, knows nobody.
+  const auto living = std::count_if(context.processes.begin(), context.processes.end(),
+                                    [](const Process& process) { return (process.head.flags & CRYO_PROC_ZOMBIE) == 0; });
+  if (living > 1 && !options.restore_pid)
     findings.problem(EINVAL,
                      "the context holds {} processes: they know each other by their pids, which have "
                      "to be restored",
-                     context.processes.size());
+                     living);
   if (context.processes[root_process(context)].threads.empty())
     findings.problem(EINVAL, "the first process of the context has exited");
   const TreePlan plan = plan_tree(context, options, root_group(context));

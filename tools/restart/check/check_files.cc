@@ -65,6 +65,7 @@ class FileChecker {
   void check_access(const File& file, const FileUse& use);
   void check_execution(const FileUse& use);
   void check_device(const File& file, const FileUse& use);
+  [[nodiscard]] bool is_standard_of_job(const File& file) const;
   void check_standard(const File& file, const FileUse& use);
   void check_unused_output();
   void check_named_devices();
@@ -456,16 +457,28 @@ void FileChecker::check_device(const File& file, const FileUse& use) {
     check_path(file, use);
 }
 
+// Has a process of the job that at the number of which it becomes cr_restart's? It goes there without being told, and so do copies:
+// csh has its input and output at 16 to 19, and what it starts has them at 0 to 2.
+bool FileChecker::is_standard_of_job(const File& file) const {
+  const std::uint32_t number = standard_number(file);
+  return std::any_of(uses_.begin(), uses_.end(), [&](const auto& entry) {
+    const auto& [id, use] = entry;
+    return context_.file(id).head.inode == file.head.inode &&
+           std::any_of(use.fds.begin(), use.fds.end(), [number](const cryo_fd& fd) { return fd.fd == number; });
+  });
+}
+
 // Of what another process has given, in place of what it was; once for each number.
 void FileChecker::check_standard(const File& file, const FileUse& use) {
   const bool pipe = file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd > 2;
   if (pipe && is_inherited(file.head.stdio_fd)) return;
-  if (pipe)
-    findings_.warning(
-        "pid {}: descriptor {}, a pipe to a process outside the checkpoint, becomes standard {} of "
-        "cr_restart (it had no descriptor {} of its own)",
-        pid_, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output",
-        file.head.stdio_fd);
+  if (pipe) {
+    const std::string text = fmt::format(
+        "pid {}: descriptor {}, a pipe to a process outside the checkpoint, becomes standard {} of cr_restart (it had no "
+        "descriptor {} of its own)",
+        pid_, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output", file.head.stdio_fd);
+    (is_standard_of_job(file) ? findings_.advice : findings_.warnings).push_back(text);
+  }
   std::set<std::uint32_t> numbers;
   for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
   for (const std::uint32_t number : numbers) {

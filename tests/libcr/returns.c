@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When requests of oneself and cr_leave_cs() return: the caller's own callbacks in signal context have run then, unless somebody
+ * has to be waited for who may wait for the caller.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dirent.h>
+#include <semaphore.h>
+#include <sys/stat.h>
+
+#include "check.h"
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+enum { ROUNDS = 10 };
+
+static volatile int answer, ended, refused, goes_on;
+
+static int callback(void *arg)
+{
+	int result;
+
+	(void)arg;
+	result = cr_checkpoint(answer);
+	refused += result < 0;
+	ended++;
+	return 0;
+}
+
+static cr_checkpoint_handle_t handle;
+static int output;
+
+static int request(unsigned int timeout)
+{
+	cr_checkpoint_args_t args;
+
+	cr_initialize_checkpoint_args_t(&args);
+	args.cr_scope = CR_SCOPE_PROC;
+	args.cr_timeout = timeout;
+	args.cr_fd = output = open("a", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ended = refused = 0;
+	return cr_request_checkpoint(&args, &handle);
+}
+
+/* 0, or the error. */
+static int result(void)
+{
+	int got, error;
+
+	do {
+		got = cr_poll_checkpoint(&handle, NULL);
+	} while (got == 0 || (got == CR_POLL_CHKPT_ERR_PRE && errno == EINTR));
+	error = got < 0 ? errno : 0;
+	close(output);
+	return error;
+}
+
+static void begin(int context)
+{
+	cr_init();
+	cr_register_callback(callback, NULL, context);
+}
+
+static void requests(void)
+{
+	int i, run = 0, idle = 0, written = 0, good = 0;
+	struct stat st;
+
+	begin(CR_SIGNAL_CONTEXT);
+	for (i = 0; i < ROUNDS; i++) {
+		good += request(0) == 0;
+		run += ended == 1;
+		idle += cr_status() == CR_STATE_IDLE;
+		written += !stat("a", &st) && st.st_size > 4096;
+		good += result() == 0;
+	}
+	is(good, 2 * ROUNDS, "checkpoints of oneself");
+	is(run, ROUNDS, "the callback in signal context has run when cr_request_checkpoint() returns");
+	is(idle, ROUNDS, "cr_status() is idle then");
+	is(written, ROUNDS, "and the context is there");
+	answer = CR_CHECKPOINT_TEMP_FAILURE;
+	for (i = run = good = 0; i < ROUNDS; i++) {
+		request(0);
+		run += refused == 1;
+		good += result() == CR_ETEMPFAIL;
+	}
+	is(run, ROUNDS, "so it is with one that refuses");
+	is(good, ROUNDS, "the result");
+}
+
+static void leaves(void)
+{
+	int i, run = 0, idle = 0, before = 0, good = 0;
+	cr_client_id_t id;
+
+	begin(CR_SIGNAL_CONTEXT);
+	id = cr_init();
+	for (i = 0; i < ROUNDS; i++) {
+		cr_enter_cs(id);
+		good += request(0) == 0;
+		before += ended || cr_status() != CR_STATE_PENDING;
+		cr_leave_cs(id);
+		run += ended == 1;
+		idle += cr_status() == CR_STATE_IDLE;
+		good += result() == 0;
+	}
+	is(good, 2 * ROUNDS, "checkpoints asked for in a section");
+	is(before, 0, "none there");
+	is(run, ROUNDS, "the callback has run when cr_leave_cs() returns");
+	is(idle, ROUNDS, "cr_status() is idle then");
+}
+
+/* It would be lost otherwise. */
+static void ends_at_once(void)
+{
+	int i, whole = 0;
+
+	for (i = 0; i < 5; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			begin(CR_SIGNAL_CONTEXT);
+			cr_request_file("left");
+			_exit(0);
+		}
+		end_of(pid);
+		whole += system("cr_info left >/dev/null") == 0;
+		unlink("left");
+	}
+	is(whole, 5, "who ends when cr_request_file() has returned leaves a whole context");
+}
+
+/* ---- who waits for the caller is not waited for */
+
+static sem_t inside;
+
+static void *in_section(void *arg)
+{
+	cr_client_id_t id = cr_init();
+
+	(void)arg;
+	cr_enter_cs(id);
+	sem_post(&inside);
+	while (!goes_on)
+		pause_ms(5);
+	cr_leave_cs(id);
+	return NULL;
+}
+
+static void other_section(void)
+{
+	pthread_t thread;
+
+	begin(CR_SIGNAL_CONTEXT);
+	sem_init(&inside, 0, 0);
+	pthread_create(&thread, NULL, in_section, NULL);
+	sem_wait(&inside);
+	is(request(0), 0, "a request while another thread is in a section, which waits for the caller");
+	is(ended, 0, "returns before the callbacks");
+	goes_on = 1;
+	is(result(), 0, "it is made when that has left");
+	is(ended, 1, "with callbacks");
+	pthread_join(thread, NULL);
+}
+
+static int waits(void *arg)
+{
+	(void)arg;
+	while (!goes_on)
+		pause_ms(5);
+	return 0;
+}
+
+static void thread_context(void)
+{
+	begin(CR_SIGNAL_CONTEXT);
+	cr_register_callback(waits, NULL, CR_THREAD_CONTEXT);
+	is(request(0), 0, "a request of a process with callbacks in thread context that wait for the caller");
+	is(ended, 0, "returns before the callbacks");
+	goes_on = 1;
+	is(result(), 0, "it is made");
+	is(ended, 1, "with callbacks");
+}
+
+static void prepares(void)
+{
+	begin(CR_SIGNAL_CONTEXT);
+	cr_register_prepare(waits, NULL, 0);
+	is(request(0), 0, "a request of a process with a prepare function that waits for the caller");
+	is(ended, 0, "returns before the callbacks");
+	goes_on = 1;
+	is(result(), 0, "it is made");
+	is(ended, 1, "with callbacks");
+}
+
+static void blocked(void)
+{
+	sigset_t all;
+
+	begin(CR_SIGNAL_CONTEXT);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	is(request(0), 0, "a request with all signals blocked");
+	is(ended, 1, "callbacks are run");
+	is(result(), 0, "it is made");
+	pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+	is(ended, 1, "once");
+}
+
+static void in_handler(int signal)
+{
+	(void)signal;
+	goes_on = request(0) == 0 && ended == 1;
+}
+
+static void handler(void)
+{
+	struct sigaction action = {};
+
+	begin(CR_SIGNAL_CONTEXT);
+	action.sa_handler = in_handler;
+	sigfillset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	is(goes_on, 1, "a request by a handler that blocks all signals");
+	is(result(), 0, "it is made");
+	is(ended, 1, "callbacks are run once");
+}
+
+static int forks(void *arg)
+{
+	(void)arg;
+	cr_checkpoint(CR_CHECKPOINT_READY);
+	fflush(stdout);
+	goes_on = fork();
+	return 0;
+}
+
+/* The child comes out of the call, too. */
+static void fork_in_callback(void)
+{
+	pid_t self = getpid();
+
+	cr_init();
+	cr_register_callback(forks, NULL, CR_SIGNAL_CONTEXT);
+	is(request(0), 0, "a request with a callback that forks");
+	if (getpid() != self)
+		_exit(7);
+	is(end_of(goes_on), 7, "the child returns from it");
+	is(result(), 0, "it is made");
+}
+
+static int again(void *arg)
+{
+	cr_checkpoint_handle_t other = handle;
+	int other_output = output;
+
+	(void)arg;
+	cr_enter_cs(CR_ID_CALLBACK);
+	cr_leave_cs(CR_ID_CALLBACK);
+	goes_on = request(0) == 0 ? result() : errno;
+	handle = other;
+	output = other_output;
+	return 0;
+}
+
+static void in_callback(void)
+{
+	begin(CR_SIGNAL_CONTEXT);
+	cr_register_callback(again, NULL, CR_SIGNAL_CONTEXT);
+	is(request(0), 0, "a request with a callback that makes another one");
+	is(goes_on, EBUSY, "which is refused");
+	is(result(), 0, "it is made");
+}
+
+static void *never_answers(void *arg)
+{
+	sigset_t set;
+
+	(void)arg;
+	begin(CR_SIGNAL_CONTEXT);
+	sigemptyset(&set);
+	sigaddset(&set, CR_SIGNUM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sem_post(&inside);
+	while (!goes_on)
+		pause_ms(5);
+	return NULL;
+}
+
+static void late(void)
+{
+	pthread_t thread;
+
+	begin(CR_SIGNAL_CONTEXT);
+	sem_init(&inside, 0, 0);
+	pthread_create(&thread, NULL, never_answers, NULL);
+	sem_wait(&inside);
+	is(request(1), 0, "a request whose time is over while callbacks of another thread do not come");
+	is(result(), CR_ETEMPFAIL, "it fails");
+	goes_on = 1;
+	pthread_join(thread, NULL);
+	is(request(0), 0, "the next one");
+	is(ended, 1, "callbacks are run");
+	is(result(), 0, "it is made");
+}
+
+/* ---- what is left of a request */
+
+static int open_handles(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	char path[64], target[64];
+	struct dirent *entry;
+	int found = 0;
+
+	while ((entry = readdir(dir))) {
+		ssize_t got;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%.20s", entry->d_name);
+		got = readlink(path, target, sizeof(target) - 1);
+		target[got < 0 ? 0 : got] = '\0';
+		found += strstr(target, "cryo-checkpoint") != NULL;
+	}
+	closedir(dir);
+	return found;
+}
+
+static int seen_in_callback;
+
+static int counts(void *arg)
+{
+	(void)arg;
+	seen_in_callback += open_handles();
+	return 0;
+}
+
+static void handles(void)
+{
+	int i, left = 0, more = 0;
+
+	for (i = 0; i < ROUNDS; i++) {
+		request(0);
+		more += open_handles() != 1;
+		result();
+		left += open_handles();
+	}
+	is(more, 0, "a request has one descriptor");
+	is(left, 0, "which is closed when it is over");
+	begin(CR_THREAD_CONTEXT);
+	cr_register_callback(counts, NULL, CR_THREAD_CONTEXT);
+	for (i = 0; i < ROUNDS; i++) {
+		request(0);
+		result();
+		left += open_handles();
+	}
+	is(left, 0, "with callbacks, too");
+	is(seen_in_callback, ROUNDS, "and callbacks see that one");
+}
+
+/* The worker has it, for as long as it needs it. */
+static void closed_at_once(void)
+{
+	struct stat st;
+	int i, whole = 0;
+
+	for (i = 0; i < ROUNDS; i++) {
+		unlink("a");
+		if (request(0) == 0)
+			close((int)handle);
+		close(output);
+		/* Another one takes the number. */
+		close(open("/dev/null", O_RDONLY));
+		while (request(0) != 0 || result() == EBUSY)
+			pause_ms(5);
+		whole += !stat("a", &st) && st.st_size > 4096;
+	}
+	is(whole, ROUNDS, "a handle that is closed at once is no harm");
+}
+
+int main(void)
+{
+	alarm(280);
+	is(job(requests), 0, "requests");
+	is(job(leaves), 0, "leaving a section");
+	is(job(ends_at_once), 0, "ending at once");
+	is(job(other_section), 0, "another thread in a section");
+	is(job(thread_context), 0, "callbacks in thread context");
+	is(job(prepares), 0, "prepare functions");
+	is(job(blocked), 0, "signals that are blocked");
+	is(job(handler), 0, "in a handler");
+	is(job(fork_in_callback), 0, "a callback that forks");
+	is(job(in_callback), 0, "a callback that makes a request");
+	is(job(late), 0, "a time limit");
+	is(job(handles), 0, "descriptors");
+	is(job(closed_at_once), 0, "closing at once");
+	return finish();
+}
