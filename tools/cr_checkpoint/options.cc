@@ -97,7 +97,7 @@ constexpr option kLongOptions[] = {
     {"abort", no_argument, nullptr, kAbortOption},
     {"early-stop", no_argument, nullptr, kEarlyStopOption},
     {"early-abort", no_argument, nullptr, kEarlyAbortOption},
-    {"early-abrt", no_argument, nullptr, kEarlyAbortOption},
+    {"early-abrt", no_argument, nullptr, kEarlyAbortOption},  // hidden: as BLCR has it, too
     {"kill", no_argument, nullptr, kKillOption},
     {"cont", no_argument, nullptr, kContOption},
     {"sync", no_argument, nullptr, kSyncOption},

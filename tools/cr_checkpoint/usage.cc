@@ -43,6 +43,8 @@ Signal to the process when the context is complete; until then it does not move:
       --run               none (default)
   -S, --signal N          signal N, a number or a name such as TERM
       --stop, --term, --abort, --kill, --cont
+      --early-stop, --early-abort
+                          the same before its callbacks have ended
                           SIGSTOP, SIGTERM, SIGABRT, SIGKILL, SIGCONT
 
 Contents of files in the context (they may be given together):
