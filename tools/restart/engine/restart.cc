@@ -209,7 +209,7 @@ bool Restart::Attempt::hand_over(std::uint32_t number) {
   const cryo_map_file args{.size = sizeof(args), .fd = source.fd(), .file = number, .reserved = 0};
   if (::ioctl(handle_.get(), CRYO_RST_MAP_FILE, &args) != 0) return is_read(std::strerror(errno));
   if (number != 0 && !is_untouched(context_.ancestors[number - 1], source))
-    return is_read("it has been touched since");
+    return is_read("it may have been modified since it became an ancestor");
   return true;
 }
 
