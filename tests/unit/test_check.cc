@@ -468,9 +468,7 @@ TEST("obstacles: the code of another kernel") {
   builder.process().shared_memory.mm = 77;
   set_instruction_pointer(builder.thread().regsets, kAt + 4095);
   SAYS(check_memory_of(builder), kErrBadArch,
-       "pid 3999999: thread 3999999 was executing in the vdso, which differs here, and "
-       "shares "
-       "its memory with another process");
+       "pid 3999999: thread 3999999 was executing in the vdso, which differs here, and shares its memory with another process");
   set_instruction_pointer(builder.thread().regsets, kAt + 4096);
   CHECK_EQ(check_memory_of(builder).problems.size(), 0U);
 }
