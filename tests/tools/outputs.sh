@@ -131,7 +131,7 @@ for how in "6>first 7<>log" "6<>log 7>last"; do
 		if [ "$how" = "6>first 7<>log" ]; then
 			check "... and says why" said "log: has been rewritten since the checkpoint: it has 23 bytes, and had 7, of which the last 7 now differ"
 		else
-			check "... and says why" said "work/log has been written anew while the restart was under way, and is not cut: Stale file handle"
+			check "... and says why" said "work/log is not truncated: it was rewritten during the restart: Stale file handle"
 		fi
 		check "... the file is as it was written" same "$(cat log)" "written anew by others"
 		# What has been kept aside by then is nowhere else.

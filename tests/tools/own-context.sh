@@ -67,7 +67,7 @@ print $log "$?\n";
 close $log;
 sleep 1 while -e 'wait';
 END
-: >wait
+touch wait
 perl calls >/dev/null 2>&1 </dev/null & pid=$!
 started+=("$pid")
 wait_for test -s log

@@ -30,7 +30,7 @@ void leave_library() {
     long result = -1;
     for (std::uint32_t length = 20; result != 0 && length <= kMaxRseqLength; length += 4)
       result = ::syscall(SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, RSEQ_SIG);
-    if (result != 0) fail_errno("cannot give up the restartable sequences of the C library");
+    if (result != 0) fail_errno("cannot unregister the restartable sequences (rseq) of the C library");
   }
   if (::syscall(SYS_set_robust_list, nullptr, 24) != 0) fail_errno("set_robust_list");
 }
