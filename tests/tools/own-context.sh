@@ -65,16 +65,16 @@ system qw(cr_checkpoint -q --pid -f ctx), $$;
 open my $log, '>>', 'log';
 print $log "$?\n";
 close $log;
-sleep 1 while -e 'wait';
+sleep 1 while -e 'stay';
 END
-: >wait
+: >stay
 perl calls >/dev/null 2>&1 </dev/null & pid=$!
 started+=("$pid")
 wait_for test -s log
 check "called by its own process: it goes on" same "$(cat log)" 0
 restart ctx
 check "... restarted beside that: its id is in use" status_is 16
-rm wait
+rm stay
 restart --no-restore-pid ctx
 check "... with another id" eval 'status_is 0 && same "$(cat log)" "$(printf "0\n-1")"'
 wait_for is_gone "$pid"
