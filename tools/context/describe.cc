@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "context/describe.h"
 
+#include <fcntl.h>
+
 #include <elf.h>
 #include <fmt/format.h>
 
@@ -84,6 +86,17 @@ std::optional<ThreadPlace> thread_place(std::uint32_t arch, const Thread& thread
   for (const Regset& regset : thread.regsets)
     if (regset.head.note == NT_PRSTATUS) return description->place(regset.data, thread.regsets);
   return std::nullopt;
+}
+
+std::uint32_t open_flags_here(std::uint32_t arch, std::uint32_t flags) {
+  const ArchDescription* description = arch_description(arch);
+  if (description == nullptr) return flags;
+  const OpenFlags& theirs = description->open_flags;
+  std::uint32_t here = flags & ~(theirs.direct | theirs.large_file | theirs.directory | theirs.no_follow);
+  if (flags & theirs.direct) here |= O_DIRECT;
+  if (flags & theirs.directory) here |= O_DIRECTORY;
+  if (flags & theirs.no_follow) here |= O_NOFOLLOW;
+  return here;
 }
 
 }  // namespace cryo

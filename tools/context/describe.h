@@ -28,6 +28,11 @@ struct ThreadPlace {
   std::optional<std::uint64_t> syscall;  // number of the system call in progress
 };
 
+// Flags of open(2) whose numbers differ (asm/fcntl.h of the kernel).
+struct OpenFlags {
+  std::uint32_t direct, large_file, directory, no_follow;
+};
+
 struct ArchDescription {
   std::uint32_t arch;  // CRYO_ARCH_*
   const char* name;    // as uname -m says
@@ -38,6 +43,7 @@ struct ArchDescription {
   NamedValues (*registers)(const Regset& regset);
   // The payload of CRYO_SEC_CPU.
   NamedValues (*cpu)(std::span<const std::byte> payload);
+  OpenFlags open_flags;
 };
 
 // nullptr: no description; a name may be known nevertheless.
@@ -49,6 +55,9 @@ struct ArchDescription {
 
 // Of a thread of this architecture, by its NT_PRSTATUS set.
 [[nodiscard]] std::optional<ThreadPlace> thread_place(std::uint32_t arch, const Thread& thread);
+
+// Flags of open(2) of a context, as this machine has them; without O_LARGEFILE, which every open(2) of a 64-bit process sets.
+[[nodiscard]] std::uint32_t open_flags_here(std::uint32_t arch, std::uint32_t flags);
 
 extern const ArchDescription kDescribeX86_64;
 extern const ArchDescription kDescribeAarch64;

@@ -306,12 +306,12 @@ Json json_of(const SocketState& state, const File& file) {
           {"queue", queue}};
 }
 
-Json json_of(const File& file) {
+Json json_of(const Context& context, const File& file) {
   Json json = {{"id", file.id},
                {"kind", file_kind_name(file.head.kind)},
                {"path", file.path},
                {"inode", file.head.inode},
-               {"flags", open_flag_names(file.head.flags)},
+               {"flags", open_flag_names(context.header.arch, file.head.flags)},
                {"pos", file.head.pos}};
   if (file.head.kind == CRYO_FILE_STDIO) json["stdio_fd"] = file.head.stdio_fd;
   if (file.head.outside & CRYO_OUTSIDE_SHARED) json["outside"].push_back("shared");
@@ -429,7 +429,7 @@ Json report_json(const Context& context, const Source& source) {
   for (const Process& process : context.processes) json["processes"].push_back(json_of(context, process));
   for (const auto& [id, mm] : context.mms) json["mms"].push_back(json_of(context, mm));
   for (const auto& [id, inode] : context.inodes) json["inodes"].push_back(json_of(context, inode));
-  for (const auto& [id, file] : context.files) json["files"].push_back(json_of(file));
+  for (const auto& [id, file] : context.files) json["files"].push_back(json_of(context, file));
   if (Json all = namespaces_json(context); !all.empty()) json["namespaces"] = std::move(all);
   if (Json groups = cgroups_json(context); !groups.empty()) json["control_groups"] = std::move(groups);
   if (Json ipc = ipc_json(context); !ipc.empty()) json["system_v"] = std::move(ipc);

@@ -15,6 +15,7 @@
 #include <ctime>
 
 #include "base/message.h"
+#include "context/describe.h"
 
 namespace cryo {
 namespace {
@@ -131,17 +132,15 @@ std::vector<std::string> inode_flag_names(std::uint32_t flags) {
   return bit_names(flags, kBits);
 }
 
-std::vector<std::string> open_flag_names(std::uint32_t flags) {
+std::vector<std::string> open_flag_names(std::uint32_t arch, std::uint32_t flags) {
   static constexpr std::array kAccess = {"read", "write", "read-write", "access-3"};
-  // O_SYNC contains O_DSYNC, O_TMPFILE contains O_DIRECTORY: the longer first.  O_LARGEFILE is 0 in
-  // <fcntl.h> of 64-bit systems, but the kernel reports it: it says nothing here.
-  static constexpr std::uint32_t kLargeFile = 0100000;
+  // O_SYNC contains O_DSYNC, O_TMPFILE contains O_DIRECTORY: the longer first.
   static constexpr Bit kBits[] = {
       {O_PATH, "path"},   {O_TMPFILE, "tmpfile"},   {O_DIRECTORY, "directory"}, {O_APPEND, "append"},
       {O_SYNC, "sync"},   {O_DSYNC, "dsync"},       {O_NONBLOCK, "nonblock"},   {O_DIRECT, "direct"},
       {O_ASYNC, "async"}, {O_NOFOLLOW, "nofollow"}, {O_NOATIME, "noatime"},     {O_CREAT, "creat"},
       {O_EXCL, "excl"},   {O_NOCTTY, "noctty"},     {O_TRUNC, "trunc"},         {O_CLOEXEC, "cloexec"}};
-  std::vector<std::string> names = bit_names(flags & ~(O_ACCMODE | kLargeFile), kBits);
+  std::vector<std::string> names = bit_names(open_flags_here(arch, flags) & ~O_ACCMODE, kBits);
   names.insert(names.begin(), kAccess[flags & O_ACCMODE]);
   return names;
 }

@@ -33,7 +33,7 @@ template <std::size_t N>
 [[nodiscard]] std::vector<std::string> thread_flag_names(std::uint32_t flags);
 [[nodiscard]] std::vector<std::string> vma_flag_names(std::uint64_t flags);
 [[nodiscard]] std::vector<std::string> inode_flag_names(std::uint32_t flags);
-[[nodiscard]] std::vector<std::string> open_flag_names(std::uint32_t flags);
+[[nodiscard]] std::vector<std::string> open_flag_names(std::uint32_t arch, std::uint32_t flags);
 [[nodiscard]] std::vector<std::string> capability_names(std::uint64_t mask);
 
 // What its process has named it; empty: nothing.

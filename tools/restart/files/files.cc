@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "context/describe.h"
 #include "restart/files/fifo.h"
 #include "restart/files/io_uring.h"
 #include "restart/files/output_files.h"
@@ -34,8 +35,6 @@
 namespace cryo {
 namespace {
 
-// The kernel sets it in every open() of a 64-bit process, and in pipes and sockets does not.
-constexpr int kLargeFile = 0100000;
 constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 class FileMaker {
@@ -179,7 +178,9 @@ UniqueFd FileMaker::pipe_end(const File& file, const FileUse& use) {
   }
   PipeEnds& ends = pipes_.at(inode.id);
   const int mode = static_cast<int>(file.head.flags) & O_ACCMODE;
-  const bool opened = file.head.flags & kLargeFile;
+  // The kernel sets O_LARGEFILE in every open() of a 64-bit process, and in pipes and sockets does not.
+  const ArchDescription* description = arch_description(input_.context.header.arch);
+  const bool opened = description != nullptr && (file.head.flags & description->open_flags.large_file) != 0;
   if (!opened && mode == O_RDONLY && ends.reader) return std::move(ends.reader);
   if (!opened && mode == O_WRONLY && ends.writer) return std::move(ends.writer);
   return reopen(any_end_.at(inode.id).get(), open_flags(file, use) & ~O_DIRECT, "a pipe");
