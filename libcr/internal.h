@@ -277,6 +277,10 @@ bool wait_for_round(std::uint32_t begun, int ms);
 // Has the caller's callbacks run, if it has some, as part of the round `begun`. Others who may wait for the caller are not waited
 // for: prepare functions and callbacks in thread context, and, for more than a second, those who are in critical sections.
 void run_own_callbacks(std::uint32_t begun);
+// Has the calling thread blocked the signal by which it is asked?
+bool blocks_own_signal();
+// Has a round begun whose threads have not been asked yet?
+bool is_round_open();
 // A thread ends, in its callbacks even: nobody waits for it any more. With g_process.mutex.
 void leave_round(Thread& thread);
 // In the child of a fork.

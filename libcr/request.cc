@@ -17,6 +17,7 @@ namespace {
 constexpr unsigned int kMillisecond = 1000;
 constexpr int kBeginMs = 2;  // how often one looks whether a request has begun
 constexpr int kThroughMs = 50;  // likewise, whether another one has while the file gets its name
+constexpr int kThroughTries = 20;  // callbacks of others in the request may wait for the caller
 
 // What the caller and the worker know of each other, until both are through.
 struct Begin {
@@ -201,7 +202,8 @@ struct Before {
 void run_callbacks(const Begin& begin, const Before& before, bool is_own) {
   if (rounds_begun() != before.begun) run_own_callbacks(rounds_begun());
   if (!is_own || g_process.forks != before.forks || rounds_ended() == before.ended) return;
-  while (begin.through == 0 && !g_process.preparing && !g_process.sections.closed()) futex_wait(begin.through, 0, kThroughMs);
+  for (int tries = 0; tries < kThroughTries && begin.through == 0 && !g_process.preparing && !g_process.sections.closed(); ++tries)
+    futex_wait(begin.through, 0, kThroughMs);
 }
 
 // Has a thread do it, which takes `destination` with it. 0, or -1 with errno.
@@ -298,7 +300,7 @@ void start_own(Destination* destination) {
   const int handle = start(args, destination);
   if (handle < 0 && destination != nullptr) end_destination(destination, Outcome::kFailed);
   if (handle < 0) std::abort();
-  ::close(handle);
+  if (is_checkpoint(handle)) ::close(handle);  // its callbacks may have closed it, and opened another file
 }
 
 }  // namespace

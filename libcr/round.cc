@@ -94,12 +94,26 @@ void ask_about_restart() {
   read_facts();
 }
 
+bool has_callback(CallbackTable& callbacks) {
+  for (int i = 0; i < callbacks.size(); ++i)
+    if (callbacks[i].function != nullptr) return true;
+  return false;
+}
+
+// Has anybody something to do when the checkpoint is over? By the helper, which counts among those that are not through.
+bool has_end() {
+  return has_callback(g_process.callbacks) || g_round.left > 1 || has_hook(CR_HOOK_CONT_NO_CALLBACKS) ||
+         has_hook(CR_HOOK_CONT_THREAD_CONTEXT) || has_hook(CR_HOOK_CONT_SIGNAL_CONTEXT);
+}
+
 int cast_vote(std::uint32_t kind, std::uint32_t code) {
   cryo_client_vote vote{};
   vote.size = sizeof(vote);
   vote.vote = kind;
   vote.code = code;
-  if (kind == CRYO_VOTE_READY && wants_hold()) vote.flags = CRYO_VOTE_HOLD;
+  const bool hold = kind == CRYO_VOTE_READY && wants_hold();
+  if (hold) vote.flags |= CRYO_VOTE_HOLD;
+  if (kind == CRYO_VOTE_READY && !has_end()) vote.flags |= CRYO_VOTE_NO_END;
   while (::ioctl(g_process.client_fd, CRYO_CLIENT_VOTE, &vote) != 0)
     if (errno != EINTR) return -CR_ETEMPFAIL;
   switch (kind) {
@@ -115,7 +129,7 @@ int cast_vote(std::uint32_t kind, std::uint32_t code) {
   }
   const int result = result_of(vote);
   if (result > 0) {
-    if (vote.flags == 0) {
+    if (!hold) {
       const ProcessLock lock;  // nobody is held
       let_unheld_go();
     } else {
@@ -133,12 +147,6 @@ int cast_vote(std::uint32_t kind, std::uint32_t code) {
 
 bool has_signal_hook() {
   return has_hook(CR_HOOK_CONT_SIGNAL_CONTEXT) || has_hook(CR_HOOK_RSTRT_SIGNAL_CONTEXT);
-}
-
-bool has_callback(CallbackTable& callbacks) {
-  for (int i = 0; i < callbacks.size(); ++i)
-    if (callbacks[i].function != nullptr) return true;
-  return false;
 }
 
 // Is there anything to do for the thread? Only then it is disturbed.
@@ -494,13 +502,37 @@ bool wait_until_asked(std::uint32_t begun) {
   return forks == g_process.forks;
 }
 
+// Ours, which has been answered: each that stays pending counts against the user's RLIMIT_SIGPENDING. Somebody else's goes back.
+void take_signal() {
+  sigset_t ours;
+  siginfo_t info{};
+  const timespec now{};
+  sigemptyset(&ours);
+  sigaddset(&ours, CR_SIGNUM);
+  if (!blocks_own_signal() || ::sigtimedwait(&ours, &info, &now) != CR_SIGNUM) return;
+  if (info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_tag) return;
+  ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), own_tid(), CR_SIGNUM, &info);
+}
+
 }  // namespace
+
+bool blocks_own_signal() {
+  sigset_t now;
+  return ::pthread_sigmask(SIG_SETMASK, nullptr, &now) == 0 && sigismember(&now, CR_SIGNUM) == 1;
+}
+
+bool is_round_open() {
+  return g_round.asked != g_round.begun;
+}
 
 void run_own_callbacks(std::uint32_t begun) {
   if (!may_be_asked()) return;
   const ErrnoSaver saver;
+  const std::uint32_t forks = g_process.forks;
   // Our signal may be on its way, or blocked.
-  if (wait_until_asked(begun) && static_cast<Phase>(t_thread->phase.load()) == Phase::kAsked) answer_late();
+  if (!wait_until_asked(begun) || static_cast<Phase>(t_thread->phase.load()) != Phase::kAsked) return;
+  answer_late();
+  if (forks == g_process.forks && t_thread != nullptr) take_signal();
 }
 
 void leave_round(Thread& thread) {

@@ -128,12 +128,12 @@ LIBCR_PUBLIC int cr_tryenter_cs(cr_client_id_t) {
 }
 
 // Leaving what was not entered means that something else is not protected: better an end than that. A checkpoint that has waited
-// for it comes at once.
+// for it comes at once; for who has blocked its signal when that is let in, as it may hold locks that callbacks take.
 LIBCR_PUBLIC int cr_leave_cs(cr_client_id_t) {
   if (is_in_round()) return 0;
   if (t_thread == nullptr) return fail(CR_ENOINIT);
   if (t_thread->section_depth == 0) std::abort();
   g_process.sections.leave(*t_thread);
-  run_own_callbacks(rounds_begun());
+  if (is_round_open() && !blocks_own_signal()) run_own_callbacks(rounds_begun());
   return 0;
 }

@@ -256,8 +256,8 @@ static int signal_scope(struct cryo_request *req, int signal)
 			return -EINTR;
 		later = !first && cryo_notify_ends_later(p);
 		if (!p->omitted)
-			err = signal_proc(p, later ? 0 : signal) ?: err;
-		p->signalled = !later;
+			err = signal_proc(p, later && signal != SIGCONT ? 0 : signal) ?: err;
+		p->signalled = !later || signal == SIGCONT;
 		cond_resched();
 	}
 	return err;

@@ -157,6 +157,7 @@ static struct cryo_request *fetch_request(struct cryo_participant *p)
 		cryo_request_get(req);
 		p->state = CRYO_PART_ACTIVE;
 		p->busy = true;
+		p->no_end = false;
 		p->note[0] = '\0';
 	}
 	spin_unlock(&cryo_participants_lock);
@@ -294,6 +295,7 @@ static void note_vote(struct cryo_participant *p, const struct cryo_client_vote 
 	p->state = CRYO_PART_VOTED;
 	p->vote = v->vote;
 	p->holds = v->flags & CRYO_VOTE_HOLD;
+	p->no_end = v->flags & CRYO_VOTE_NO_END;
 	p->code = v->code;
 	if (p->voter)
 		put_cred(p->voter);

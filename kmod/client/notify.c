@@ -34,6 +34,7 @@
 #include "request/request.h"
 #include "request/scope.h"
 
+#define SIGNAL_WAIT_MS	60000U	/* for callbacks before the signal of the end, without a time limit of the request */
 #define VOTE_JIFFIES	max(HZ / 20, 1)	/* until those that have not voted are looked at */
 #define CHECK_JIFFIES	HZ		/* until all in scope are, whether they may still be traced */
 #define TELL_ROUNDS	64	/* of those that come while others vote, and are told */
@@ -633,7 +634,7 @@ bool cryo_notify_ends_later(struct cryo_proc *proc)
 
 	spin_lock(&cryo_participants_lock);
 	while (!later && (p = cryo_participant_find(proc->tgid, p)))
-		later = p->busy && p->req && is_alive(p);
+		later = p->busy && !p->no_end && p->req && is_alive(p);
 	spin_unlock(&cryo_participants_lock);
 	return later;
 }
@@ -683,13 +684,14 @@ static void look_at_ending(struct cryo_request *req, bool given_up)
 
 void cryo_notify_wait(struct cryo_request *req)
 {
-	unsigned long limit = jiffies + cryo_jiffies(req->args.timeout_ms);
+	u32 ms = req->args.timeout_ms ?: (req->signal ? SIGNAL_WAIT_MS : 0);
+	unsigned long limit = jiffies + cryo_jiffies(ms);
 	bool give_up;
 
 	while (!list_empty(&req->ending)) {
 		give_up = fatal_signal_pending(current) || READ_ONCE(req->cancelled) ||
 			  READ_ONCE(req->timed_out) ||
-			  (req->args.timeout_ms && time_after(jiffies, limit));
+			  (ms && time_after(jiffies, limit));
 		look_at_ending(req, give_up);
 		if (list_empty(&req->ending))
 			break;

@@ -53,6 +53,7 @@ struct cryo_participant {
 	struct cryo_proc *proc;		/* of @req */
 	bool closed;
 	bool busy;			/* the helper has not come back to WAIT since a request or restart */
+	bool no_end;			/* it has voted so: nothing of it is left to do after the checkpoint */
 	bool ending;			/* in cryo_request.ending */
 	unsigned long told_at;		/* jiffies */
 	u32 vote;			/* CRYO_VOTE_* */

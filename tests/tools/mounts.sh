@@ -81,7 +81,7 @@ saved user 'mount -t tmpfs own other; echo own >other/file; exec 5<other/file'
 mount_more /mnt 2
 mount_more "$PWD/place"
 restarts_as user "two more are mounted"
-check "... is warned of them" said_all "warning: mount /mnt (tmpfs): the job did not have it" "warning: mount $PWD/place (tmpfs): the job did not have it"
+check "... is warned of them" said_all "warning: mount /mnt (tmpfs): not a mount of the job, and cr_restart cannot unmount it there" "warning: mount $PWD/place (tmpfs): not a mount of the job, and cr_restart cannot unmount it there"
 check "... which are there" [ -e "/proc/$pid/root$PWD/place/more" ]
 check "... with what it had mounted itself" same "$(cat "/proc/$pid/root$PWD/other/file")" own
 
@@ -91,18 +91,18 @@ refused_as user "over an open file" "mount $PWD/place (tmpfs): not a mount of th
 
 saved user 'mount -t tmpfs own place/inner'
 mount_more "$PWD/place/inner"
-refused_as user "over a mount" "mount $PWD/place/inner (tmpfs): the job did not have it"
+refused_as user "over a mount" "mount $PWD/place/inner (tmpfs): not a mount of the job, and cr_restart cannot unmount it there"
 
 saved user 'mount --bind place other; exec 5>place/inner/file'
 mount_more "$PWD/place/inner"
-refused_as user "over what is bound elsewhere" "mount $PWD/place/inner (tmpfs): the job did not have it"
+refused_as user "over what is bound elsewhere" "mount $PWD/place/inner (tmpfs): not a mount of the job, and cr_restart cannot unmount it there"
 
 saved user 'mount --rbind / other; cd other"$PWD"/place/inner'
 mount_more "$PWD/place/inner"
-refused_as user "over what is in a copy of the root directory" "mount $PWD/place/inner (tmpfs): the job did not have it"
+refused_as user "over what is in a copy of the root directory" "mount $PWD/place/inner (tmpfs): not a mount of the job, and cr_restart cannot unmount it there"
 
 saved user 'cd place/inner'
 mount_more "$PWD/place"
-refused_as user "over the working directory" "mount $PWD/place (tmpfs): the job did not have it"
+refused_as user "over the working directory" "mount $PWD/place (tmpfs): not a mount of the job, and cr_restart cannot unmount it there"
 
 done_testing

@@ -168,7 +168,7 @@ cryo_checkpoint Job::parameters() const {
                       : compressor_    ? compressor_->input()
                                        : file_->fd();
   parameters.timeout_ms = options_.timeout_ms;
-  if (options_.signal) parameters.announced_signal = *options_.signal;  // of which a negative one comes first
+  if (options_.signal && !options_.dry_run) parameters.announced_signal = *options_.signal;  // of which a negative one comes first
   return parameters;
 }
 

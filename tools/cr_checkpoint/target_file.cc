@@ -139,7 +139,7 @@ bool TargetFile::open_special(const DestinationFile& file) {
     fail(EPERM, "{} belongs to user {}, who would get all memory of the process: write to standard output (-f -) instead", name_,
          status.st_uid);
   if (::geteuid() == 0 && !is_reached_directly(name_, status))
-    fail(EPERM, "{} is a symbolic link to a device or FIFO: name its target", name_);
+    fail(EPERM, "{} leads to a device or FIFO through a symbolic link: name it by a path without links", name_);
   {
     SignalsLetIn while_waiting;
     const std::string found = fmt::format("/proc/self/fd/{}", place.get());

@@ -43,9 +43,9 @@ Signal to the process when the context is complete; until then it does not move:
       --run               none (default)
   -S, --signal N          signal N, a number or a name such as TERM
       --stop, --term, --abort, --kill, --cont
-      --early-stop, --early-abort
-                          the same before its callbacks have ended
                           SIGSTOP, SIGTERM, SIGABRT, SIGKILL, SIGCONT
+      --early-stop, --early-abort
+                          SIGSTOP, SIGABRT, before its callbacks have ended
 
 Contents of files in the context (they may be given together):
       --save-exe          of the executable

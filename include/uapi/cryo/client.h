@@ -124,7 +124,9 @@ struct cryo_client_request {
 
 /* READY: after a restart, the other threads of the process wait until this one lets them go. */
 #define CRYO_VOTE_HOLD		(1U << 0)
-#define CRYO_VOTE_FLAGS		((1U << 1) - 1)
+/* READY: the process has nothing to do when the checkpoint is over; a signal of its end need not wait for that (since 1.19). */
+#define CRYO_VOTE_NO_END	(1U << 1)
+#define CRYO_VOTE_FLAGS		((1U << 2) - 1)
 
 #define CRYO_CODE_TEMPORARY	2354	/* libcr's CR_ETEMPFAIL: a failure without a number of its own */
 

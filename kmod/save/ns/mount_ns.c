@@ -629,7 +629,10 @@ static int is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
 		inside = -ENOMEM;
 	} else if (!d_unlinked(at.dentry) || cryo_has_other_name(&at)) {
 		name = cryo_find_name(c, &at, page, &other);
-		leads = IS_ERR(name) ? 0 : cryo_path_leads_to(name, d_backing_inode(at.dentry));
+		if (!IS_ERR(name))
+			leads = cryo_path_leads_to(name, d_backing_inode(at.dentry));
+		else
+			leads = PTR_ERR(name) == -ENOMEM || PTR_ERR(name) == -EINTR ? PTR_ERR(name) : 0;
 		inside = leads < 0 ? leads : !leads;
 	}
 	kfree(page);

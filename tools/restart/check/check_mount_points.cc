@@ -189,9 +189,12 @@ void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
 // The mount namespaces of the job that are copies of this one have it, too.
 void LockedMountChecker::judge(const Mount& mount) {
   bool stays = may_stay(context_, ns_, mount.point);
-  for (const auto& [id, ns] : context_.namespaces)
-    for (std::uint32_t at = ns.mnt ? copied_from(context_, id) : 0; stays && at != 0; at = copied_from(context_, at))
+  for (const auto& [id, ns] : context_.namespaces) {
+    std::size_t steps = 0;  // a circle is a problem of its own, see check_mounts()
+    for (std::uint32_t at = ns.mnt ? copied_from(context_, id) : 0; stays && at != 0 && ++steps <= context_.namespaces.size();
+         at = copied_from(context_, at))
       if (at == ns_) stays = may_stay(context_, id, mount.point);
+  }
   if (stays)
     findings_.warning("mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there: it stays", mount.point,
                       mount.type);

@@ -16,6 +16,7 @@
 #include "restart/files/files.h"
 #include "restart/memory/tags.h"
 #include "restart/rights/missing_directories.h"
+#include "restart/rights/rights.h"
 
 namespace cryo {
 namespace {
@@ -246,19 +247,24 @@ UniqueFd make_copy(const FileRestoreInput& input, const Inode& inode, const File
 
 namespace {
 
-bool are_all(const Creds& creds, std::uint32_t uid, std::uint32_t gid) {
+bool are_all(const Context& context, std::uint32_t ns, const Creds& creds, std::uint32_t uid, std::uint32_t gid) {
   const cryo_creds& head = creds.head;
-  return head.uid == uid && head.euid == uid && head.suid == uid && head.fsuid == uid && head.gid == gid && head.egid == gid &&
-         head.sgid == gid && head.fsgid == gid;
+  const auto is_user = [&](std::uint32_t id) { return number_outside(context, ns, id, false) == uid; };
+  const auto is_group = [&](std::uint32_t id) { return number_outside(context, ns, id, true) == gid; };
+  return is_user(head.uid) && is_user(head.euid) && is_user(head.suid) && is_user(head.fsuid) && is_group(head.gid) &&
+         is_group(head.egid) && is_group(head.sgid) && is_group(head.fsgid);
 }
 
 // All processes and threads have the ids that the file would give: nobody can gain anything by executing it.
 bool gives_nothing(const Context& context, const Inode& inode) {
-  const auto is_owner = [&inode](const std::optional<Creds>& creds) { return creds && are_all(*creds, inode.head.uid, inode.head.gid); };
   return std::all_of(context.processes.begin(), context.processes.end(), [&](const Process& process) {
-    return is_owner(process.creds) && std::all_of(process.threads.begin(), process.threads.end(), [&](const Thread& thread) {
-             return !thread.creds || is_owner(thread.creds);
-           });
+    if ((process.head.flags & CRYO_PROC_ZOMBIE) != 0) return true;
+    const auto is_owner = [&](const Creds& creds) {
+      return are_all(context, process.namespaces.user, creds, inode.head.uid, inode.head.gid);
+    };
+    return process.creds && is_owner(*process.creds) &&
+           std::all_of(process.threads.begin(), process.threads.end(),
+                       [&](const Thread& thread) { return !thread.creds || is_owner(*thread.creds); });
   });
 }
 

@@ -158,10 +158,8 @@ UniqueFd FileMaker::removed_directory(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
   auto base = directories_.find(inode.id);
   if (base == directories_.end()) {
-    // In a mount namespace of the job's own it is the name of something else here.
-    const std::string path = file.head.mnt != 0 ? std::string() : input_.options.relocations.apply(file.path);
-    UniqueFd fd =
-        make_removed_directory(input_.created, path, {inode.head.mode, inode.head.uid, inode.head.gid});
+    UniqueFd fd = make_removed_directory_of(input_, file.head.mnt, input_.options.relocations.apply(file.path),
+                                            {inode.head.mode, inode.head.uid, inode.head.gid});
     base = directories_.emplace(inode.id, input_.descriptors.park(std::move(fd))).first;
   }
   return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
@@ -261,7 +259,7 @@ void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
   if (place == OutputPlace::kSaved) return;
   if ((!store_.cut.contains(file.head.inode) && ::lseek(fd, 0, SEEK_END) < 0) ||
       (place == OutputPlace::kAppends && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_APPEND) != 0))
-    fail_errno("cannot continue at its end, after the data of other writers", file.path);
+    fail_errno("{}: cannot continue at its end, after the data of other writers", file.path);
 }
 
 // Of those that have a descriptor of it; there is one.

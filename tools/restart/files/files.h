@@ -173,6 +173,9 @@ struct DirectoryAttributes {
 [[nodiscard]] UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
                                               const DirectoryAttributes& attributes);
 // Working directories: several processes may be in one, or have it open.
+// The same where the name is one of the mount namespace `mnt` of the context; 0: of cr_restart's.
+[[nodiscard]] UniqueFd make_removed_directory_of(FileRestoreInput& input, std::uint32_t mnt, const std::string& path,
+                                                 const DirectoryAttributes& attributes);
 void make_removed_cwds(FileRestoreInput& input, FileStore& store);
 
 // Owners, their signals and O_ASYNC of the files at `fds`, by calls of the stub.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/random_part.h"
 #include "restart/files/files.h"
 #include "restart/rights/missing_directories.h"
 
@@ -24,7 +25,33 @@ std::string substitute(const std::string& path, MissingDirectories& missing) {
   fail_errno("cannot recreate the removed directory {}", path);
 }
 
+// In a mount namespace of the job's own: `..` of it leads to where it was made, which must not be the machine's tree.
+UniqueFd make_in_namespace(CreatedPaths& created, int root, const DirectoryAttributes& attributes) {
+  const DeathDeferred deferred(created);
+  const std::string name = "cryo-" + random_part();
+  for (const char* parent : {"tmp", "var/tmp", "dev/shm", "."}) {
+    const UniqueFd place = names::open_below(root, parent, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (!place || names::mkdir_below(place.get(), name, 0700) != 0) continue;
+    UniqueFd fd = names::open_below(place.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    const int error = errno;
+    (void)names::unlinkat(place.get(), name, AT_REMOVEDIR);
+    if (!fd) fail(error, "cannot open a removed directory that has just been recreated");
+    (void)names::fchown(fd.get(), attributes.uid, attributes.gid);
+    if (names::fchmod(fd.get(), attributes.mode & 07777) != 0) fail_errno("cannot set the mode of a removed directory");
+    return fd;
+  }
+  fail_errno("cannot recreate a removed directory in its mount namespace (in /tmp, /var/tmp, /dev/shm or /)");
+}
+
 }  // namespace
+
+UniqueFd make_removed_directory_of(FileRestoreInput& input, std::uint32_t mnt, const std::string& path,
+                                   const DirectoryAttributes& attributes) {
+  if (mnt == 0) return make_removed_directory(input.created, path, attributes);
+  const auto root = input.roots.find(mnt);
+  if (root == input.roots.end()) fail(ESRCH, "cannot recreate the removed directory {}: its mount namespace {} is not there", path, mnt);
+  return make_in_namespace(input.created, root->second.get(), attributes);
+}
 
 UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
                                 const DirectoryAttributes& attributes) {
@@ -47,22 +74,21 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
     const cryo_inode& inode = input.context.inode(file.head.inode).head;
     store.directories.try_emplace({inode.dev, inode.ino}, input.descriptors.park_copy(fd.get()));
   }
-  // In a mount namespace of the job's own it is the name of something else here.
-  const auto make = [&](const cryo_path& head, const std::string& saved, const Creds& creds, bool elsewhere) {
+  const auto make = [&](const cryo_path& head, const std::string& saved, const Creds& creds, std::uint32_t mnt) {
     const auto key = std::make_pair(head.dev, head.ino);
     if (!(head.flags & CRYO_PATH_DELETED) || store.directories.contains(key)) return;
-    const std::string path = elsewhere ? std::string() : input.options.relocations.apply(saved);
     const std::uint32_t mode = head.mode != 0 ? head.mode : 0755;
-    UniqueFd fd = make_removed_directory(input.created, path, {mode, creds.head.euid, creds.head.egid});
+    UniqueFd fd = make_removed_directory_of(input, mnt, input.options.relocations.apply(saved),
+                                            {mode, creds.head.euid, creds.head.egid});
     store.directories.emplace(key, input.descriptors.park(std::move(fd)));
   };
   for (std::size_t i = 0; i < input.context.processes.size(); ++i) {
     const Process& process = input.context.processes[i];
     const NamesOf theirs(input.context, i);
-    const bool elsewhere = process.namespaces.mnt != 0;
-    if (process.cwd) make(process.cwd->head, process.cwd->path, *process.creds, elsewhere);
+    const std::uint32_t mnt = process.namespaces.mnt;
+    if (process.cwd) make(process.cwd->head, process.cwd->path, *process.creds, mnt);
     for (const Thread& thread : process.threads)
-      if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, *process.creds, elsewhere);
+      if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, *process.creds, mnt);
   }
 }
 

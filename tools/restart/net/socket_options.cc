@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
@@ -102,9 +103,11 @@ namespace {
 
 // What a caller without privileges can set at most.
 int largest_buffer(int name) {
+  static std::map<int, int> known;
+  if (const auto found = known.find(name); found != known.end()) return found->second;
   const UniqueFd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!probe || ::setsockopt(probe.get(), SOL_SOCKET, name, &kLargest, sizeof(kLargest)) != 0) return 0;
-  return current_int(probe.get(), name);
+  return known[name] = current_int(probe.get(), name);
 }
 
 // The kernel may have given it more by itself than it lets a caller without privileges set.

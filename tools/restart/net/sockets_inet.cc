@@ -298,7 +298,7 @@ void write_all(int fd, const Bytes& data) {
       fail(ENOBUFS, "{} bytes in flight in a connection do not fit into its buffers: only {} do (send buffer {})",
            data.size(), done, flag_of(fd, SOL_SOCKET, SO_SNDBUF));
     pollfd room{fd, POLLOUT, 0};
-    (void)::poll(&room, 1, kPauseMs);
+    if (::poll(&room, 1, kPauseMs) > 0) ::usleep(kPauseMs * 1000);  // which need not mean that something fits
   }
 }
 
@@ -313,8 +313,9 @@ void drain(int fd, std::size_t bytes) {
       continue;
     }
     pollfd some{fd, POLLIN, 0};
-    if (got == 0 || errno != EAGAIN || ::poll(&some, 1, kPatience) == 0)
-      fail_errno("cannot read {} bytes back from a connection that is being restored", bytes);
+    int error = got == 0 ? ECONNRESET : errno;
+    if (error == EAGAIN && ::poll(&some, 1, kPatience) == 0) error = ETIMEDOUT;
+    if (error != EAGAIN) fail(error, "cannot read {} bytes back from a connection that is being restored", bytes);
   }
 }
 
@@ -517,8 +518,9 @@ void Sockets::finish_tcp(const FileLookup& lookup) {
     const auto gone = peers_.find(id);
     if (!file.queue.empty()) {
       const int from = gone != peers_.end() ? gone->second.get() : lookup(file.connection->head.peer);
+      const std::uint64_t bytes = waiting_bytes(file);
       // One that nobody has accepted has no descriptor to read by.
-      if (!raise_send_buffer(from) && !is_waiting(file)) grow_buffers(from, lookup(id), waiting_bytes(file));
+      if (!raise_send_buffer(from) && bytes > kSmall && !is_waiting(file)) grow_buffers(from, lookup(id), bytes);
       for (const SocketMessage& message : file.queue) write_all(from, message.data);
     }
     const cryo_sock_state& head = file.connection->head;

@@ -315,6 +315,7 @@ void MountBuilder::bind(std::size_t wanted) {
   if (!source->second.tree || ::move_mount(source->second.tree.get(), "", AT_FDCWD, mount.point.c_str(),
                                            MOVE_MOUNT_F_EMPTY_PATH) != 0)
     fail_errno("mount {}: cannot bind {} there", mount.point, from);
+  sources_.erase(source);  // used up
 }
 
 void MountBuilder::attach(const Mount& mount, const UniqueFd& part) const {

@@ -657,11 +657,13 @@ int names::unlinkat(int directory, const std::string& name, int flags) {
   });
 }
 
-int names::mkdir(const std::string& path, mode_t mode) {
+int names::mkdir_below(int directory, const std::string& path, mode_t mode) {
   return with_rights(path, [&] {
-    return with_name(path, false, [&](int at, const char* name, int) { return ::mkdirat(at, name, mode); });
+    return with_name(path, false, [&](int at, const char* name, int) { return ::mkdirat(at, name, mode); }, directory);
   });
 }
+
+int names::mkdir(const std::string& path, mode_t mode) { return names::mkdir_below(AT_FDCWD, path, mode); }
 
 int names::mkfifo(const std::string& path, mode_t mode) {
   return with_rights(path, [&] {

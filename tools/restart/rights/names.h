@@ -216,6 +216,7 @@ void enter(const Again& again);
 [[nodiscard]] int access(const std::string& path, int mode, int flags = 0);
 [[nodiscard]] int unlinkat(int directory, const std::string& name, int flags);
 [[nodiscard]] int mkdir(const std::string& path, mode_t mode);
+[[nodiscard]] int mkdir_below(int directory, const std::string& path, mode_t mode);
 [[nodiscard]] int mkfifo(const std::string& path, mode_t mode);
 [[nodiscard]] int chmod(const std::string& path, mode_t mode);
 [[nodiscard]] int chown(const std::string& path, uid_t uid, gid_t gid);
