@@ -108,7 +108,7 @@ echo +pids >/sys/fs/cgroup/cgroup.subtree_control
 cgroup=/sys/fs/cgroup/few
 mkdir "$cgroup"
 echo 6 >"$cgroup/pids.max"
-fails_cleanly "too few processes" " threads are more than $cgroup/pids.max allows: 6"
+fails_cleanly "too few processes" " threads exceed $cgroup/pids.max: 6"
 # Enough for the job, and not for those that help it to be.
 echo 8 >"$cgroup/pids.max"
 fails_cleanly "too few for the restart itself" "Resource temporarily unavailable"
