@@ -31,10 +31,10 @@ for script in plain compressed fifo; do
 	cp ctx copy
 	ln ctx other-name
 	restart --check ctx
-	check "... --check says that the context stays" eval 'status_is 0 && said "work/ctx): is the context that is restarted, or one that it needs; it stays as it is"'
+	check "... --check says that the context stays" eval 'status_is 0 && said "work/ctx): is the context being restarted, or one that it needs: it is left unchanged"'
 	for name in ctx ctx other-name; do
 		restart "$name"
-		check "... restarted from $name: it ends" eval 'status_is 0 && said "it stays as it is"'
+		check "... restarted from $name: it ends" eval 'status_is 0 && said "it is left unchanged"'
 		check "... with its output" same "$(cat log)" "$end"
 		check "... and the context is as it was" cmp ctx copy
 		check "... nothing else has been made" eval '[ -z "$(find . -name "ctx?*" -o -name ".?*")" ]'
@@ -55,7 +55,7 @@ wait "$pid" 2>/dev/null
 wait_for is_gone "$pid"
 cp ctx copy
 restart --check --redirect 6=ctx ctx
-check "--redirect to the context is refused" eval 'status_is 26 && said "--redirect" && said "is the context that is to be restarted, or one that it needs"'
+check "--redirect to the context is refused" eval 'status_is 26 && said "--redirect" && said "is the context being restarted, or one that it needs"'
 check "... which stays" cmp ctx copy
 
 # A program that calls cr_checkpoint for itself alone: the child that it waits for is there with its own id only.
@@ -65,16 +65,16 @@ system qw(cr_checkpoint -q --pid -f ctx), $$;
 open my $log, '>>', 'log';
 print $log "$?\n";
 close $log;
-sleep 1 while -e 'stay';
+sleep 1 while -e 'wait';
 END
-: >stay
+touch wait
 perl calls >/dev/null 2>&1 </dev/null & pid=$!
 started+=("$pid")
 wait_for test -s log
 check "called by its own process: it goes on" same "$(cat log)" 0
 restart ctx
 check "... restarted beside that: its id is in use" status_is 16
-rm stay
+rm wait
 restart --no-restore-pid ctx
 check "... with another id" eval 'status_is 0 && same "$(cat log)" "$(printf "0\n-1")"'
 wait_for is_gone "$pid"
