@@ -38,7 +38,7 @@ static size_t fill(int fd)
 	size_t sent = 0;
 	int idle = 0;
 
-	while (idle < 20) {
+	while (idle < 10) {
 		for (size_t i = 0; i < 4096; i++)
 			place[i] = (char)((sent + i) * 31 >> 3);
 		ssize_t n = send(fd, place, 4096, MSG_DONTWAIT);
@@ -88,7 +88,7 @@ static void setup(void)
 	make(ends);
 	grown.from = ends[1];
 	grown.to = ends[0];
-	for (int i = 0; i < 30; i++)
+	for (int i = 0; i < 12; i++)
 		if (drain(grown.to, fill(grown.from), false) == 0)
 			crt_die("nothing comes through");
 	grown.sent = fill(grown.from);

@@ -352,6 +352,7 @@ void grow_buffers(int from, int to, std::size_t bytes) {
     for (ssize_t now = 0; (now = ::send(from, filler.data(), filler.size(), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;)
       sent += static_cast<std::size_t>(now);
     drain(to, sent);
+    if (sent >= bytes) return;
     same = room_in_connection(from, to) > room ? 0 : same + 1;
   }
 }
