@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #define ROOM	(1 << 20)
+#define PART	4096UL
 
 static struct { int from, to; size_t sent; } plain, grown, orphan;
 static char place[ROOM];
@@ -32,16 +33,16 @@ static void make(int ends[2])
 	close(listener);
 }
 
-/* Until nothing has fitted in for a while; the byte at offset N of what is sent is N's, so that a wrong order shows. */
-static size_t fill(int fd)
+/* Until nothing has fitted in for a while; in parts of PART the byte at offset N is N's, so that a wrong order shows. */
+static size_t fill(int fd, size_t part)
 {
 	size_t sent = 0;
 	int idle = 0;
 
 	while (idle < 10) {
-		for (size_t i = 0; i < 4096; i++)
+		for (size_t i = 0; part == PART && i < PART; i++)
 			place[i] = (char)((sent + i) * 31 >> 3);
-		ssize_t n = send(fd, place, 4096, MSG_DONTWAIT);
+		ssize_t n = send(fd, place, part, MSG_DONTWAIT);
 
 		if (n > 0) {
 			sent += (size_t)n;
@@ -84,17 +85,17 @@ static void setup(void)
 	make(ends);
 	plain.from = ends[0];
 	plain.to = ends[1];
-	plain.sent = fill(plain.from);
+	plain.sent = fill(plain.from, PART);
 	make(ends);
 	grown.from = ends[1];
 	grown.to = ends[0];
-	for (int i = 0; i < 12; i++)
-		if (drain(grown.to, fill(grown.from), false) == 0)
+	for (int i = 0; i < 8; i++)
+		if (drain(grown.to, fill(grown.from, ROOM), false) == 0)
 			crt_die("nothing comes through");
-	grown.sent = fill(grown.from);
+	grown.sent = fill(grown.from, PART);
 	make(ends);
 	orphan.to = ends[0];
-	orphan.sent = fill(ends[1]);
+	orphan.sent = fill(ends[1], PART);
 	close(ends[1]);
 	crt_diag("%zu, %zu and %zu bytes", plain.sent, grown.sent, orphan.sent);
 }
