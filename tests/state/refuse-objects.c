@@ -182,37 +182,6 @@ static bool make_watch_of_deleted(void)
 	return expect_fd(fd, "is of a file that has no path any more");
 }
 
-/* Adds a watch and removes it, as long as there is who is checkpointed. */
-static void change_watches(void *arg)
-{
-	const int fd = *(int *)arg;
-	const pid_t us = getpid();
-	const char *path = crt_path("watched-0");
-
-	if (fork())
-		return;
-	while (!kill(us, 0))
-		inotify_rm_watch(fd, inotify_add_watch(fd, path, IN_CLOSE));
-	_exit(0);
-}
-
-/* So many that there is a change in the time that it takes to look at all. */
-static bool make_changing_watches(void)
-{
-	int fd = inotify_init1(IN_NONBLOCK);
-	char name[32];
-
-	for (int i = 0; i < 600; i++) {
-		snprintf(name, sizeof(name), "watched-%d", i);
-		if (i)
-			CRT_SYS(inotify_add_watch(fd, crt_make_file(name, 1, 1), IN_MODIFY));
-		else
-			crt_make_file(name, 1, 1);
-	}
-	refuse_leave_orphan(change_watches, &fd);
-	return expect_fd(fd, "(inotify): its watches keep changing: try again");
-}
-
 static bool make_many_watches(void)
 {
 	const char *path = crt_make_file("watched", 1, 1);
@@ -727,7 +696,6 @@ struct obstacle obstacles[] = {
 	{ .name = "o-path-deleted", .make = make_o_path_deleted },
 	{ .name = "many-watches", .make = make_many_watches },
 	{ .name = "watch-of-deleted", .make = make_watch_of_deleted },
-	{ .name = "changing-watches", .make = make_changing_watches },
 	{ .name = "pipe-outside", .make = make_pipe_outside },
 	{ .name = "deleted-fifo", .make = make_deleted_fifo },
 	{ .name = "epoll-of-others", .make = make_epoll_of_others },
