@@ -37,7 +37,7 @@
 #define YAMA_RELATIONAL	1	/* ptrace_scope: ancestors only */
 
 /* A process that has consented. */
-struct consent {
+struct cryo_consent_entry {
 	struct rhash_head node;
 	struct pid *tgid;	/* counted while it is in the table; readers compare it only */
 	kuid_t uid;		/* all of its user ids, when it did */
@@ -47,9 +47,9 @@ struct consent {
 #define PROBES_STAY_S	300	/* without anybody */
 
 static const struct rhashtable_params consent_params = {
-	.key_len = sizeof_field(struct consent, tgid),
-	.key_offset = offsetof(struct consent, tgid),
-	.head_offset = offsetof(struct consent, node),
+	.key_len = sizeof_field(struct cryo_consent_entry, tgid),
+	.key_offset = offsetof(struct cryo_consent_entry, tgid),
+	.head_offset = offsetof(struct cryo_consent_entry, node),
 	.automatic_shrinking = true,
 };
 
@@ -72,7 +72,7 @@ static void probe_exec(void *data, struct task_struct *task, pid_t old_pid,
 static void probe_exit(void *data, struct task_struct *task CRYO_PROBE_EXIT_MORE);
 
 /* In the order in which they are registered: nothing is marked before the last one. */
-static struct probe {
+static struct cryo_probe {
 	const char *name;
 	void *fn;
 	struct tracepoint *tp;
@@ -85,14 +85,14 @@ static struct probe {
 /* ---- marks ---- */
 
 /* With RCU. */
-static struct consent *find_consent(struct pid *tgid)
+static struct cryo_consent_entry *find_consent(struct pid *tgid)
 {
 	return rhashtable_lookup(&consents, &tgid, consent_params);
 }
 
 static bool find_uid(struct pid *tgid, kuid_t *uid)
 {
-	const struct consent *c;
+	const struct cryo_consent_entry *c;
 
 	if (!has_table)
 		return false;
@@ -107,7 +107,7 @@ static bool find_uid(struct pid *tgid, kuid_t *uid)
 /* As @uid has, or, if @from is given, as that process has, if it has. */
 static int add_consent(struct pid *tgid, struct pid *from, kuid_t uid, gfp_t flags)
 {
-	struct consent *c = kmalloc(sizeof(*c), flags | __GFP_ACCOUNT), *parent;
+	struct cryo_consent_entry *c = kmalloc(sizeof(*c), flags | __GFP_ACCOUNT), *parent;
 	int err = -EEXIST;
 
 	if (!c)
@@ -137,7 +137,7 @@ static DECLARE_DELAYED_WORK(remove_probes_work, remove_probes);
 
 static void drop_consent(struct pid *tgid)
 {
-	struct consent *c;
+	struct cryo_consent_entry *c;
 	bool last = false;
 
 	if (!has_table)
@@ -395,7 +395,7 @@ void cryo_consent_init(void)
 
 static void free_consent(void *consent, void *arg)
 {
-	struct consent *c = consent;
+	struct cryo_consent_entry *c = consent;
 
 	put_pid(c->tgid);
 	kfree(c);

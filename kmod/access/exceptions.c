@@ -22,14 +22,14 @@
 #include "access/exceptions.h"
 #include "lib/walk_tasks.h"
 
-struct exception {
+struct cryo_exception_entry {
 	bool on;		/* the parameter; here: its default */
 	int cap;		/* what the kernel asks for */
 	int other_cap;		/* ... or for this one */
 	u64 feature;		/* what cr_info(1) is told */
 };
 
-static struct exception exceptions[CRYO_NR_EXCEPTIONS] = {
+static struct cryo_exception_entry exceptions[CRYO_NR_EXCEPTIONS] = {
 	/* As ns_last_pid. Anybody gets there without: by calling fork() until that pid comes. */
 	[CRYO_EXCEPTION_PID_CHOICE] = {
 		.on = true, .cap = CAP_CHECKPOINT_RESTORE, .other_cap = CAP_SYS_ADMIN,
@@ -93,7 +93,7 @@ MODULE_PARM_DESC(consent,
 
 bool cryo_exception_capable(enum cryo_exception what, struct user_namespace *ns)
 {
-	const struct exception *e = &exceptions[what];
+	const struct cryo_exception_entry *e = &exceptions[what];
 
 	return ns_capable(ns, e->cap) || (e->other_cap != e->cap && ns_capable(ns, e->other_cap));
 }
@@ -106,7 +106,7 @@ bool cryo_exception(enum cryo_exception what, struct user_namespace *ns)
 bool cryo_exception_by(const struct cred *maker, enum cryo_exception what,
 		       struct user_namespace *ns)
 {
-	const struct exception *e = &exceptions[what];
+	const struct cryo_exception_entry *e = &exceptions[what];
 
 	return cryo_exception(what, ns) || cryo_maker_capable(maker, ns, e->cap) ||
 	       cryo_maker_capable(maker, ns, e->other_cap);

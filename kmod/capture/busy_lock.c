@@ -19,7 +19,7 @@
 /* Between two tries. */
 static int wait_a_moment(struct cryo_capture *c, unsigned long limit)
 {
-	int err = cryo_look_interrupted(c);
+	int err = cryo_capture_interrupted(c);
 
 	if (err)
 		return err;

@@ -163,14 +163,14 @@ static inline s64 cryo_cut_remaining(s64 ns)
 /* obstacles.c: what is in the way of a checkpoint, and what else is worth saying */
 
 /**
- * cryo_look_interrupted() - should the inspection stop now?
+ * cryo_capture_interrupted() - should the inspection stop now?
  * @c: the capture
  *
  * Asked in all loops over what a user can have many of.
  *
  * Return: 0 or a negative errno.
  */
-int cryo_look_interrupted(struct cryo_capture *c);
+int cryo_capture_interrupted(struct cryo_capture *c);
 
 /**
  * cryo_refuse() - note an obstacle: the checkpoint will be refused
@@ -185,7 +185,7 @@ __printf(3, 4)
 void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *fmt, ...);
 
 /**
- * cryo_refuse_unseen() - something could not be inspected
+ * cryo_refuse_uninspectable() - something could not be inspected
  * @c: the capture
  * @p: who has it
  * @what: as in "its ... cannot be inspected"
@@ -195,8 +195,8 @@ void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *
  *
  * Return: 0, or @err if the capture is to end.
  */
-int cryo_refuse_unseen(struct cryo_capture *c, const struct cryo_proc *p, const char *what,
-		       int err);
+int cryo_refuse_uninspectable(struct cryo_capture *c, const struct cryo_proc *p, const char *what,
+			      int err);
 
 /**
  * cryo_refuse_too_big() - name, once, what was more than a context may have

@@ -49,7 +49,7 @@ static bool is_wanted(const struct page_scan *s, pte_t value)
 }
 
 /* A touched range begins or goes on. False: the scan is over. */
-static bool scan_touched(struct page_scan *s, unsigned long start, unsigned long end)
+static bool scan_present(struct page_scan *s, unsigned long start, unsigned long end)
 {
 	if (!s->found) {
 		s->from = start;
@@ -64,7 +64,7 @@ static bool scan_touched(struct page_scan *s, unsigned long start, unsigned long
 }
 
 /* Before the entry for @start: has there been enough of it? What has no tables at all is passed over in a moment. */
-static bool is_tired(struct page_scan *s, unsigned long start)
+static bool should_yield(struct page_scan *s, unsigned long start)
 {
 	if (s->left-- > 0)
 		return false;
@@ -82,7 +82,7 @@ static bool scan_ptes(struct page_scan *s, pmd_t pmd, unsigned long start, unsig
 	for (; more && start < end; pte++, start += PAGE_SIZE) {
 		value = ptep_get(pte);
 		if (is_wanted(s, value))
-			more = scan_touched(s, start, start + PAGE_SIZE);
+			more = scan_present(s, start, start + PAGE_SIZE);
 		else
 			more = !s->found;
 	}
@@ -97,7 +97,7 @@ static bool scan_pmds(struct page_scan *s, pud_t *pud, unsigned long start, unsi
 	pmd_t pmd;
 
 	for (; more && start < end; pmdp++, start = next) {
-		if (is_tired(s, start))
+		if (should_yield(s, start))
 			return false;
 		next = pmd_addr_end(start, end);
 		rcu_read_lock();
@@ -105,9 +105,9 @@ static bool scan_pmds(struct page_scan *s, pud_t *pud, unsigned long start, unsi
 		if (pmd_none(pmd))
 			more = !s->found;
 		else if (s->huge >= PMD_SIZE)
-			more = scan_touched(s, start, next);
+			more = scan_present(s, start, next);
 		else if (!pmd_present(pmd) || pmd_trans_huge(pmd) || pmd_leaf(pmd))
-			more = s->guards ? !s->found : scan_touched(s, start, next);
+			more = s->guards ? !s->found : scan_present(s, start, next);
 		else
 			more = scan_ptes(s, pmd, start, next);
 		rcu_read_unlock();
@@ -124,13 +124,13 @@ static bool scan_puds(struct page_scan *s, p4d_t *p4d, unsigned long start, unsi
 	for (; more && start < end; pud++, start = next) {
 		pud_t value = READ_ONCE(*pud);
 
-		if (is_tired(s, start))
+		if (should_yield(s, start))
 			return false;
 		next = pud_addr_end(start, end);
 		if (pud_none(value))
 			more = !s->found;
 		else if (s->huge >= PUD_SIZE || pud_leaf(value))
-			more = scan_touched(s, start, next);
+			more = scan_present(s, start, next);
 		else
 			more = scan_pmds(s, pud, start, next);
 	}

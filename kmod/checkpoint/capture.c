@@ -82,7 +82,7 @@ static int check_proc(struct cryo_capture *c, struct cryo_proc *p)
 	return take_mm(c, p);
 }
 
-static int say_moved(struct cryo_capture *c, struct cryo_proc *p)
+static int log_continued(struct cryo_capture *c, struct cryo_proc *p)
 {
 	if (!c->said_gone)
 		cryo_log(&c->req->log, "pid %d (%s): was continued (SIGCONT) during the checkpoint: try again",
@@ -91,7 +91,7 @@ static int say_moved(struct cryo_capture *c, struct cryo_proc *p)
 	return -EAGAIN;
 }
 
-static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
+static int log_exited(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_request *req = c->req;
 	bool continued;
@@ -99,7 +99,7 @@ static int say_gone(struct cryo_capture *c, struct cryo_proc *p)
 	/* Pairs with note_lost(). */
 	continued = p == smp_load_acquire(&req->lost) && req->lost_continued;
 	if (continued)
-		return say_moved(c, p);
+		return log_continued(c, p);
 	if (!c->said_gone)
 		cryo_log(&req->log, "pid %d (%s): exited during the checkpoint", p->pid, p->comm);
 	c->said_gone = true;
@@ -141,9 +141,9 @@ static int check_alive(struct cryo_capture *c)
 	list_for_each_entry(p, &c->req->parked, node) {
 		gone = READ_ONCE(p->state) == CRYO_PARK_GONE;
 		if (c->req->looking && has_moved(p) && !is_being_killed(p))
-			return say_moved(c, p->proc);
+			return log_continued(c, p->proc);
 		if (gone ? p->counted : is_being_killed(p))
-			return say_gone(c, p->proc);
+			return log_exited(c, p->proc);
 		p->counted = !gone;
 		cond_resched();
 	}
@@ -155,9 +155,9 @@ static int complete_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
 	int err;
 
-	cryo_look_end(c->req);
+	cryo_inspect_end(c->req);
 	err = cryo_map_complete(c->req, p->mm);
-	cryo_look_begin(c->req);
+	cryo_inspect_begin(c->req);
 	if (err == -ESRCH)
 		return check_alive(c) ?: err;
 	if (err && !cryo_request_interrupted(c->req))
@@ -181,7 +181,7 @@ static int collect_proc(struct cryo_capture *c, struct cryo_proc *p)
 		return err;
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
 		cryo_arch_check(c, p, t->task);
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 	}
 	return err;
 }
@@ -219,10 +219,10 @@ static int each_proc(struct cryo_capture *c,
 			continue;
 		err = step(c, p);
 		if (err == -ESRCH && !READ_ONCE(c->req->lost))
-			say_gone(c, p);
+			log_exited(c, p);
 		if (err)
 			break;
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 		if (err)
 			break;
 		cond_resched();
@@ -418,10 +418,10 @@ static int write_behind(struct cryo_capture *c)
 
 	/* Nobody's descriptor, memory or mount is to stay because we have it. Before its last user goes on. */
 	release_procs(c);
-	c->stream.look = cryo_snapshot_look;
+	c->stream.look = cryo_snapshot_check_limit;
 	c->stream.snapshot = s;
 	cryo_snapshot_watch(s);
-	cryo_request_go_on(c->req);
+	cryo_request_resume(c->req);
 	cryo_request_state(c->req, CRYO_STATE_WRITING);
 	err = write_described(c) ?: cryo_write_snapshot(c, s);
 	cryo_point("memory");
@@ -531,7 +531,7 @@ static int look_at_all(struct cryo_capture *c)
 {
 	int err;
 
-	cryo_look_begin(c->req);
+	cryo_inspect_begin(c->req);
 	err = each_proc(c, check_proc) ?: check_anybody(c) ?: cryo_requester_begin(c) ?:
 	      check_alive(c) ?: cryo_find_sharers(c) ?: cryo_check_outsiders(c) ?:
 	      each_proc(c, collect_proc) ?: each_proc(c, cryo_check_directories) ?:
@@ -548,10 +548,10 @@ static int look_at_all(struct cryo_capture *c)
 	if (!err)
 		err = check_alive(c);
 	cryo_requester_end(c);
-	cryo_look_end(c->req);
+	cryo_inspect_end(c->req);
 	/* That was why it was given up; or it came at the very end, when nobody asked any more. */
 	if (READ_ONCE(c->req->lost))
-		err = say_gone(c, c->req->lost);
+		err = log_exited(c, c->req->lost);
 	cryo_refuse_too_big(c, cryo_first_proc(c->req), err);
 	return err;
 }

@@ -18,7 +18,7 @@ struct cryo_request;
  */
 long cryo_request_create(void __user *arg);
 
-void cryo_request_go_on(struct cryo_request *req);
+void cryo_request_resume(struct cryo_request *req);
 
 /**
  * cryo_restarted_create() - CRYO_IOC_RESTARTED: a handle that has done all it can

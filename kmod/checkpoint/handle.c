@@ -82,9 +82,9 @@ static int notify_and_capture(struct cryo_request *req)
 }
 
 /* Everybody goes on, while the context is written from a snapshot. They stay claimed. */
-void cryo_request_go_on(struct cryo_request *req)
+void cryo_request_resume(struct cryo_request *req)
 {
-	req->went_on = true;
+	req->resumed = true;
 	cryo_thaw(req);
 	cryo_notify_end(req, 0);
 	cryo_point("went-on");
@@ -295,7 +295,7 @@ static long ioctl_status(struct cryo_request *req, void __user *arg)
 		.pages_saved = req->pages_saved,
 		.pages_zero = req->pages_zero,
 		.processes = req->nr_procs,
-		.snapshot = READ_ONCE(req->went_on),
+		.snapshot = READ_ONCE(req->resumed),
 		.pages_unchanged = req->pages_unchanged,
 		.bytes_total = READ_ONCE(req->estimate),
 		.obstacles = READ_ONCE(req->obstacles),

@@ -547,7 +547,7 @@ static long client_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case CRYO_CLIENT_CLAIM:
 		return client_claim(p);
 	case CRYO_CLIENT_GO:
-		return is_owner(p) ? cryo_held_go(p, user) : -EPERM;
+		return is_owner(p) ? cryo_held_release(p, user) : -EPERM;
 	case CRYO_CLIENT_FORWARD:
 		return client_forward(p, user);
 	case CRYO_CLIENT_EXCLUDE:

@@ -323,7 +323,7 @@ void cryo_held_end(struct cryo_participant *p)
 	cryo_held_wake(p);
 }
 
-static void let_go_by(struct cryo_held *h, const struct cryo_participant *p)
+static void release_by_rule(struct cryo_held *h, const struct cryo_participant *p)
 {
 	unsigned int i;
 
@@ -334,7 +334,7 @@ static void let_go_by(struct cryo_held *h, const struct cryo_participant *p)
 }
 
 /* The thread @tid, the caller's, goes on, as far as @p is concerned. */
-static int let_one_go(struct cryo_participant *p, struct pid *tid)
+static int release_one(struct cryo_participant *p, struct pid *tid)
 {
 	struct cryo_held *h;
 
@@ -345,13 +345,13 @@ static int let_one_go(struct cryo_participant *p, struct pid *tid)
 	if (h && h->tid != tid)
 		h = NULL;
 	if (h)
-		let_go_by(h, p);
+		release_by_rule(h, p);
 	xa_unlock(&p->held);
 	return h ? 0 : -ESRCH;
 }
 
 /* CRYO_CLIENT_GO; @p is the caller's. */
-long cryo_held_go(struct cryo_participant *p, void __user *arg)
+long cryo_held_release(struct cryo_participant *p, void __user *arg)
 {
 	struct cryo_client_go args = {};
 	struct pid *tid;
@@ -367,7 +367,7 @@ long cryo_held_go(struct cryo_participant *p, void __user *arg)
 		return 0;
 	}
 	tid = find_get_pid(args.tid);
-	err = let_one_go(p, tid);
+	err = release_one(p, tid);
 	put_pid(tid);
 	return err;
 }

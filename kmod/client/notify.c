@@ -42,8 +42,8 @@
 #define BUSY_JIFFIES	(5 * HZ)	/* for the callbacks of an earlier request that did not wait for them, or of a restart */
 
 /* Under the lock. The participant is the request's until the end. */
-static void tell_participant(struct cryo_request *req, struct cryo_proc *proc,
-			     struct cryo_participant *p)
+static void notify_participant(struct cryo_request *req, struct cryo_proc *proc,
+			       struct cryo_participant *p)
 {
 	lockdep_assert_held(&cryo_participants_lock);
 	kref_get(&p->ref);
@@ -151,7 +151,7 @@ static void leave_out(struct cryo_request *req, struct cryo_proc *proc)
 }
 
 /* Tell all participants of @proc that have not been told. Returns how many there are. */
-static int tell_proc(struct cryo_request *req, struct cryo_proc *proc)
+static int notify_proc(struct cryo_request *req, struct cryo_proc *proc)
 {
 	struct cryo_participant *p = NULL;
 	int n = 0;
@@ -164,7 +164,7 @@ static int tell_proc(struct cryo_request *req, struct cryo_proc *proc)
 		}
 		if (req->args.flags & CRYO_CKPT_NO_CALLBACKS || !is_alive(p) || p->req)
 			continue;
-		tell_participant(req, proc, p);
+		notify_participant(req, proc, p);
 		n++;
 	}
 	spin_unlock(&cryo_participants_lock);
@@ -183,7 +183,7 @@ static unsigned long count_registrations(void)
 }
 
 /* @again: also those that have been looked at, which may have registered since. */
-static int tell_new(struct cryo_request *req, bool again)
+static int notify_new(struct cryo_request *req, bool again)
 {
 	struct cryo_proc *proc;
 	int n = 0;
@@ -191,7 +191,7 @@ static int tell_new(struct cryo_request *req, bool again)
 	cryo_for_each_proc(proc, req) {
 		if ((proc->told && !again) || proc->omitted)
 			continue;
-		n += tell_proc(req, proc);
+		n += notify_proc(req, proc);
 		if (cryo_request_interrupted(req))
 			break;
 		cond_resched();
@@ -273,7 +273,7 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p,
 	return missing;
 }
 
-static void say_late(struct cryo_request *req, const struct late_voter *late)
+static void log_late_vote(struct cryo_request *req, const struct late_voter *late)
 {
 	cryo_log(&req->log, "pid %d (%s): was not ready for the checkpoint in time%s%s",
 		 late->pid, late->comm,
@@ -303,7 +303,7 @@ static int count_votes(struct cryo_request *req, bool in_time)
 		if (!in_time || late.stopped)
 			req->verdict.missing = missing;
 		if (!in_time) {
-			say_late(req, &late);
+			log_late_vote(req, &late);
 		} else if (late.stopped) {
 			cryo_log(&req->log,
 				 "pid %d (%s): has callbacks for checkpoints, and is stopped, so that they cannot run",
@@ -380,7 +380,7 @@ static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
 		return 0;
 	}
 	if (!err)
-		tell_new(req, false);
+		notify_new(req, false);
 	return err;
 }
 
@@ -410,13 +410,13 @@ static void drop_forwards(struct cryo_request *req)
 	}
 }
 
-static bool has_news(struct cryo_request *req)
+static bool has_events(struct cryo_request *req)
 {
 	return !READ_ONCE(req->missing) || READ_ONCE(req->news) || READ_ONCE(req->timed_out) ||
 	       READ_ONCE(req->cancelled);
 }
 
-static void take_news(struct cryo_request *req)
+static void consume_events(struct cryo_request *req)
 {
 	spin_lock(&cryo_participants_lock);
 	req->news = false;
@@ -441,7 +441,7 @@ static int wait_for_votes(struct cryo_request *req)
 	bool in_time;
 
 	for (;;) {
-		take_news(req);
+		consume_events(req);
 		err = serve_forwards(req);
 		if (err)
 			return err;
@@ -458,7 +458,7 @@ static int wait_for_votes(struct cryo_request *req)
 			continue;
 		if (err)
 			return err;
-		if (cryo_wait_event_timeout(req->park_wait, has_news(req), VOTE_JIFFIES) < 0)
+		if (cryo_wait_event_timeout(req->park_wait, has_events(req), VOTE_JIFFIES) < 0)
 			return -EINTR;
 	}
 }
@@ -519,7 +519,7 @@ int cryo_notify(struct cryo_request *req)
 			cryo_scope_limit_gone(req);
 		if (again)
 			known = count_registrations();
-		told = tell_new(req, again);
+		told = notify_new(req, again);
 		cryo_point("told");
 		err = wait_for_votes(req) ?: cryo_request_interrupted(req);
 		if (err)

@@ -83,7 +83,7 @@ static const struct {
 };
 
 /* What the kernel says of each note; of members and the size of one structure, the first has it of all. */
-static struct verdict {
+static struct cryo_verdict {
 	enum { NOT_THERE, FITS, DIFFERS } state;
 	unsigned int bad;		/* the note that differs */
 } verdicts[NR_NOTES];
@@ -128,7 +128,7 @@ static bool member_fits(const struct cryo_btf *btf, const struct btf_type *type,
 static void compare_structure(const struct cryo_btf *btf, const struct btf_type *type,
 			      unsigned int first)
 {
-	struct verdict *verdict = &verdicts[first];
+	struct cryo_verdict *verdict = &verdicts[first];
 	unsigned int i, end = subject_end(first);
 
 	for (i = first; i < end; i++) {
@@ -166,7 +166,7 @@ static void compare_function(const struct cryo_btf *btf, const struct btf_type *
 	    is_one_of(prototype, layouts.notes[i].detail))
 		verdicts[i].state = FITS;
 	else if (verdicts[i].state == NOT_THERE)
-		verdicts[i] = (struct verdict){ DIFFERS, i };
+		verdicts[i] = (struct cryo_verdict){ DIFFERS, i };
 }
 
 static void compare_constants(const struct cryo_btf *btf, const struct btf_type *type)
@@ -182,7 +182,7 @@ static void compare_constants(const struct cryo_btf *btf, const struct btf_type 
 			if (layouts.notes[i].kind == CRYO_LAYOUT_NOTE_CONSTANT &&
 			    layouts.notes[i].name[0] == name[0] &&
 			    !strcmp(layouts.notes[i].name, name))
-				verdicts[i] = (struct verdict){
+				verdicts[i] = (struct cryo_verdict){
 					value->val == layouts.notes[i].offset ? FITS : DIFFERS, i
 				};
 	}

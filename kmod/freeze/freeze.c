@@ -179,7 +179,7 @@ static int add_all(struct cryo_request *req, bool pollers)
 }
 
 /* Ask all threads that exist now. Returns how many were new, or a negative errno. */
-static int ask_all(struct cryo_request *req)
+static int request_park_all(struct cryo_request *req)
 {
 	struct cryo_parked *p = list_last_entry(&req->parked, struct cryo_parked, node);
 	int total = add_all(req, false);
@@ -190,7 +190,7 @@ static int ask_all(struct cryo_request *req)
 	/* While they still sleep: interrupting them takes their timers away. */
 	cryo_timed_waits_find(req, p);
 	list_for_each_entry_continue(p, &req->parked, node)
-		cryo_ask_to_park(p);
+		cryo_park_request(p);
 	return total;
 }
 
@@ -225,7 +225,7 @@ static int check_arrived(struct cryo_request *req)
 }
 
 /* Threads stopped by job control do not come: they count as arrived while they are off the CPU. */
-static void look_for_stopped(struct cryo_request *req, struct list_head *list)
+static void count_stopped_as_parked(struct cryo_request *req, struct list_head *list)
 {
 	struct cryo_parked *p;
 
@@ -263,8 +263,8 @@ static int wait_pending(struct cryo_request *req, unsigned long limit)
 	int err;
 
 	for (;;) {
-		look_for_stopped(req, &req->parked);
-		look_for_stopped(req, &req->pollers);
+		count_stopped_as_parked(req, &req->parked);
+		count_stopped_as_parked(req, &req->pollers);
 		if (count_pending(req) != left)
 			req->progress = jiffies;
 		left = count_pending(req);
@@ -301,7 +301,7 @@ static void release_parked(struct cryo_request *req, struct list_head *list)
 
 static void forget_one(struct cryo_parked *p)
 {
-	cryo_give_up_parking(p);
+	cryo_park_cancel(p);
 	hash_del(&p->hash);
 	list_del(&p->node);
 	list_del(&p->sibling);
@@ -318,7 +318,7 @@ static void forget_parked(struct list_head *list)
 	}
 }
 
-static bool went_on(const struct cryo_parked *p)
+static bool resumed(const struct cryo_parked *p)
 {
 	/* Pairs with cryo_set_park_state(): why it went on is said before. */
 	return smp_load_acquire(&p->state) == CRYO_PARK_GONE && READ_ONCE(p->changed);
@@ -332,7 +332,7 @@ static int forget_changed(struct cryo_request *req, unsigned int *within)
 
 	*within = 0;
 	list_for_each_entry_safe(p, next, &req->parked, node) {
-		if (!went_on(p))
+		if (!resumed(p))
 			continue;
 		if (READ_ONCE(p->within))
 			++*within;
@@ -353,7 +353,7 @@ static bool any_within(struct cryo_request *req, bool *at_stop)
 
 	*at_stop = false;
 	list_for_each_entry(p, &req->parked, node) {
-		if (went_on(p) && READ_ONCE(p->within)) {
+		if (resumed(p) && READ_ONCE(p->within)) {
 			any = true;
 			*at_stop |= p->at_stop;
 		}
@@ -402,7 +402,7 @@ static int freeze_once(struct cryo_request *req, unsigned long limit)
 	if (procs < 0)
 		return procs;
 	cryo_point("found");
-	threads = ask_all(req);
+	threads = request_park_all(req);
 	if (threads < 0)
 		return threads;
 	cryo_point("asked");
@@ -456,7 +456,7 @@ static int park_pollers(struct cryo_request *req, unsigned long limit)
 		if (err <= 0)
 			return err;
 		list_for_each_entry(p, &req->pollers, node)
-			cryo_ask_to_park(p);
+			cryo_park_request(p);
 		err = wait_pending(req, limit) ?: cryo_request_interrupted(req);
 		if (err || !any_poller_busy(req) || time_after(jiffies, req->uring_limit))
 			return err;
@@ -485,7 +485,7 @@ static void bound_freeze(struct cryo_request *req)
 	req->args.freeze_ms = most;
 }
 
-static int say_never_at_rest(struct cryo_request *req)
+static int log_cannot_freeze(struct cryo_request *req)
 {
 	cryo_log(&req->log,
 		 "pid %d (%s): cannot be frozen: it keeps creating processes or threads, or executing programs",
@@ -520,7 +520,7 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 		/* Who is in the middle of a call is named by the next look. */
 		if ((time_after(jiffies, limit) && !req->within) ||
 		    cryo_freeze_overrun(req, threads))
-			return say_never_at_rest(req);
+			return log_cannot_freeze(req);
 	}
 	return n ?: park_pollers(req, limit);
 }
@@ -536,7 +536,7 @@ static void bound_patience(struct cryo_request *req, unsigned long limit, unsign
 }
 
 /* Those that have been let go, for @ms. Returns why the request should end now. */
-static int let_run(struct cryo_request *req, unsigned int ms)
+static int sleep_while_thawed(struct cryo_request *req, unsigned int ms)
 {
 	long timeout = msecs_to_jiffies(ms);
 
@@ -575,7 +575,7 @@ static int freeze_settled(struct cryo_request *req, unsigned long limit, bool se
 		cryo_thaw(req);
 		req->threads = threads;
 		if (err) {
-			err = let_run(req, patience_ms / 8);
+			err = sleep_while_thawed(req, patience_ms / 8);
 			patience_ms *= 2;
 		}
 		if (err)

@@ -2,7 +2,7 @@
 /*
  * park.c - what one thread does that is brought to rest: its task work, how it is queued, and how it is given up
  *
- * All but cryo_ask_to_park() and cryo_give_up_parking() runs in the thread itself.
+ * All but cryo_park_request() and cryo_park_cancel() runs in the thread itself.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -91,7 +91,7 @@ static bool note_lost(struct cryo_parked *p, bool continued)
  * its hands off it, or its stack and more of it would go meanwhile.  Not killable, as it has been killed; but the
  * capture is told to give up, and is got out of what it may be waiting for.
  */
-static void go_away(struct cryo_parked *p)
+static void park_exit_killed(struct cryo_parked *p)
 {
 	bool first;
 
@@ -159,7 +159,7 @@ static void stay_parked(struct cryo_parked *p)
 	trace_cryo_park(current, p->req->target);
 	if (wait_event_state(p->req->thaw_wait, READ_ONCE(p->let_go),
 			     (TASK_KILLABLE | TASK_FREEZABLE)))
-		go_away(p);
+		park_exit_killed(p);
 }
 
 /* It counted as arrived while it was stopped: what has been seen of it is worthless from here on. */
@@ -188,7 +188,7 @@ bool cryo_is_vfork_child(struct task_struct *task, bool named)
  * find it, and before it runs.  As if it had not been asked: see forget_changed().  Works that others have queued may change it
  * between a stop and here: then it may be looked at, and goes on when that is over.
  */
-static void pass_by(struct cryo_parked *p)
+static void unpark_unwanted(struct cryo_parked *p)
 {
 	bool stopped, first;
 
@@ -210,7 +210,7 @@ static void pass_by(struct cryo_parked *p)
  * What has told the thread of the work would end the call, or the wait of its tracer's stop, for nothing; but where it has ended the call
  * already.  Whoever tells it of another work adds that before.
  */
-static void leave_call_alone(struct cryo_parked *p)
+static void defer_park_in_syscall(struct cryo_parked *p)
 {
 	p->within = true;
 	p->at_stop = READ_ONCE(current->ptrace) && cryo_arch_call_is_interrupted(current);
@@ -254,14 +254,14 @@ static void park_thread(struct callback_head *work)
 			cryo_arch_forget_syscall(p);
 			cryo_arch_begin_park();
 		}
-		go_away(p);
+		park_exit_killed(p);
 		goto put;
 	}
 	cryo_point("park");
 	note_continued(p);
 	if (!p->poller && (current->in_execve || is_ending() || cryo_arch_within_call(p))) {
-		leave_call_alone(p);
-		pass_by(p);
+		defer_park_in_syscall(p);
+		unpark_unwanted(p);
 		goto put;
 	}
 	if (wait_for_works(p) || (!p->poller && wait_for_uring(p)))
@@ -279,7 +279,7 @@ static void park_thread(struct callback_head *work)
 	    (cryo_identity_is_same(&p->asked) && !cryo_is_vfork_child(current, p->named)))
 		stay_parked(p);
 	else
-		pass_by(p);
+		unpark_unwanted(p);
 	cryo_point("parked");
 	if (!p->poller)
 		cryo_arch_unfix_syscall(p);
@@ -313,7 +313,7 @@ static int queue_parking(struct cryo_parked *p)
 	return err;
 }
 
-void cryo_ask_to_park(struct cryo_parked *p)
+void cryo_park_request(struct cryo_parked *p)
 {
 	/* It is in the module already, and stays there until the end of the capture. */
 	if (p->task == current) {
@@ -352,7 +352,7 @@ static void unflag_traced(struct task_struct *task)
 }
 
 /* Returns whether the work will not run any more. @locked: whether siglock is held. */
-static bool take_work_back(struct cryo_parked *p, bool locked)
+static bool cancel_park_work(struct cryo_parked *p, bool locked)
 {
 	if (p->self || !cryo_task_work_cancel(p->task, &p->work))
 		return false;
@@ -382,7 +382,7 @@ static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
  * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.  Who is in the freezer of a
  * control group of version 1 may be there for long, too, and goes on in the call that it waits in, whatever that is.
  */
-static bool has_to_come(struct cryo_parked *p, struct cryo_user *user)
+static bool must_park(struct cryo_parked *p, struct cryo_user *user)
 {
 	struct task_struct *task = p->task;
 	unsigned int state = READ_ONCE(task->__state);
@@ -396,7 +396,7 @@ static bool has_to_come(struct cryo_parked *p, struct cryo_user *user)
 	return (state & TASK_FROZEN || cryo_may_begin_to_wait(task)) && may_leave(p, user);
 }
 
-void cryo_give_up_parking(struct cryo_parked *p)
+void cryo_park_cancel(struct cryo_parked *p)
 {
 	bool pending = !p->poller && READ_ONCE(p->state) == CRYO_PARK_ASKED, comes, taken;
 	struct cryo_user *user = pending ? cryo_user_of(p->asked.cred) : NULL;
@@ -404,8 +404,8 @@ void cryo_give_up_parking(struct cryo_parked *p)
 
 	/* With it no tracer lets go between the question and what is done. Not of one that has been released. */
 	sighand = p->self || p->poller ? NULL : cryo_lock_sighand(p->task);
-	comes = has_to_come(p, user);
-	taken = !comes && take_work_back(p, sighand);
+	comes = must_park(p, user);
+	taken = !comes && cancel_park_work(p, sighand);
 	if (sighand)
 		cryo_unlock_sighand(sighand);
 	cryo_user_put(user);

@@ -26,19 +26,19 @@ void cryo_settle_parked(struct cryo_parked *p, enum cryo_park_state state);
 bool cryo_is_vfork_child(struct task_struct *task, bool named);
 
 /**
- * cryo_ask_to_park() - queue the work that parks a thread
+ * cryo_park_request() - queue the work that parks a thread
  * @p: its record, in state GONE; takes a reference for the work
  *
  * Its state is ASKED afterwards, PARKED of the requester's own thread, or GONE if it is exiting.
  */
-void cryo_ask_to_park(struct cryo_parked *p);
+void cryo_park_request(struct cryo_parked *p);
 
 /**
- * cryo_give_up_parking() - stop waiting for a thread to park
+ * cryo_park_cancel() - stop waiting for a thread to park
  * @p: its record
  *
  * Its work is cancelled, or left queued where cancelling would cut a system call short.
  */
-void cryo_give_up_parking(struct cryo_parked *p);
+void cryo_park_cancel(struct cryo_parked *p);
 
 #endif /* CRYO_FREEZE_PARK_H */

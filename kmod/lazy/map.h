@@ -245,10 +245,10 @@ int cryo_map_add(struct cryo_map_mm *map, struct cryo_map_table *t, const struct
 void cryo_map_convert(struct cryo_map_mm *map);
 bool cryo_map_is_ours(struct vm_area_struct *vma);
 unsigned long cryo_map_page_of(struct cryo_map_vma *v, unsigned long addr);
-void cryo_map_lose(struct vm_area_struct *vma);
+void cryo_map_poison(struct vm_area_struct *vma);
 
 /**
- * cryo_map_is_lost() - could an area not be given to a child?
+ * cryo_map_is_poisoned() - could an area not be given to a child?
  * @vma: the area
  *
  * Whoever touches it gets SIGBUS.
@@ -257,7 +257,7 @@ void cryo_map_lose(struct vm_area_struct *vma);
  *
  * Return: true: it could not.
  */
-bool cryo_map_is_lost(struct vm_area_struct *vma);
+bool cryo_map_is_poisoned(struct vm_area_struct *vma);
 
 void cryo_map_end(struct work_struct *work);
 
@@ -269,11 +269,11 @@ void cryo_map_open_in_child(struct vm_area_struct *vma, struct cryo_map_vma *par
 
 extern struct workqueue_struct *cryo_map_queue;
 
-int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end);
+int cryo_map_load(struct vm_area_struct *vma, unsigned long start, unsigned long end);
 int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v);
 
 /**
- * cryo_map_bring_around() - bring a page and those around it, with what others have of them
+ * cryo_map_load_around() - bring a page and those around it, with what others have of them
  * @map: the mapped memory
  * @t: the table of the area
  * @chunk: the chunk of the page
@@ -284,11 +284,11 @@ int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v);
  *
  * Return: 0 or a negative errno.
  */
-int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
-			  unsigned long addr, bool waits);
+int cryo_map_load_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
+			 unsigned long addr, bool waits);
 
 void cryo_map_populate(struct work_struct *work);
-void cryo_map_go_over(struct cryo_map_mm *map);
+void cryo_map_convert_later(struct cryo_map_mm *map);
 
 /**
  * cryo_map_start() - begin with what CRYO_MAP_POPULATE has asked for

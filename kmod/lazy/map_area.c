@@ -77,7 +77,7 @@ static vm_fault_t fault_as_write(struct vm_fault *vmf)
 }
 
 /* Pages around it come while nobody else changes the area, and the fault is made again. */
-static vm_fault_t come_again(struct cryo_map_vma *v, u32 chunk, unsigned long addr)
+static vm_fault_t load_and_retry_fault(struct cryo_map_vma *v, u32 chunk, unsigned long addr)
 {
 	struct cryo_map_table *t = v->table;
 	struct cryo_map_mm *map = v->map;
@@ -88,7 +88,7 @@ static vm_fault_t come_again(struct cryo_map_vma *v, u32 chunk, unsigned long ad
 	cryo_map_table_get(t);
 	mmap_read_unlock(mm);
 	/* When it fails, the second fault finds out why. */
-	cryo_map_bring_around(map, t, chunk, addr, true);
+	cryo_map_load_around(map, t, chunk, addr, true);
 	cryo_map_table_put(t);
 	cryo_map_put(map);
 	return VM_FAULT_RETRY;
@@ -112,7 +112,7 @@ static vm_fault_t area_fault(struct vm_fault *vmf)
 		run = NULL;
 	if (run && may_retry(vmf->flags) &&
 	    READ_ONCE(v->table->states[run->chunk]) != CRYO_MAP_BAD)
-		return come_again(v, run->chunk, vmf->address & PAGE_MASK);
+		return load_and_retry_fault(v, run->chunk, vmf->address & PAGE_MASK);
 	if (run) {
 		err = cryo_map_verify(v->table, run->chunk);
 		if (err)
@@ -165,7 +165,7 @@ static void add_vma(struct cryo_map_vma *v)
 	spin_unlock(&map->lock);
 }
 
-/* True: of no area that @map has left pages are missing. There is a reference to it then, for cryo_map_go_over(). */
+/* True: of no area that @map has left pages are missing. There is a reference to it then, for cryo_map_convert_later(). */
 static bool complete_table(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	lockdep_assert_held(&map->lock);
@@ -193,7 +193,7 @@ static void remove_vma(struct cryo_map_vma *v)
 	}
 	spin_unlock(&map->lock);
 	if (over)
-		cryo_map_go_over(map);
+		cryo_map_convert_later(map);
 	cryo_map_table_put(v->table);
 	cryo_map_put(v->map);
 	kfree(v);
@@ -215,7 +215,7 @@ void cryo_map_note_settled(struct cryo_map_mm *map, struct cryo_map_table *t, un
 		over = complete_table(map, t);
 	spin_unlock(&map->lock);
 	if (over)
-		cryo_map_go_over(map);
+		cryo_map_convert_later(map);
 }
 
 /* Of a child that could not be given what it should have. */
@@ -252,7 +252,7 @@ static const struct vm_operations_struct lost_ops = {
  * What has not come is an error from now on.  MGLRU passes over areas that are not to be expanded, and would warn of this one
  * otherwise; it cannot grow anyway.
  */
-void cryo_map_lose(struct vm_area_struct *vma)
+void cryo_map_poison(struct vm_area_struct *vma)
 {
 	vma->vm_private_data = NULL;
 	lost_open(vma);
@@ -260,7 +260,7 @@ void cryo_map_lose(struct vm_area_struct *vma)
 	cryo_vma_set_flags(vma, VM_DONTEXPAND);
 }
 
-bool cryo_map_is_lost(struct vm_area_struct *vma)
+bool cryo_map_is_poisoned(struct vm_area_struct *vma)
 {
 	return vma->vm_ops == &lost_ops;
 }
@@ -272,11 +272,11 @@ static void open_moved(struct vm_area_struct *vma, struct cryo_map_vma *old)
 
 	start = old->vma->vm_start + ((vma->vm_pgoff - old->vma->vm_pgoff) << PAGE_SHIFT);
 	size = min(vma->vm_end - vma->vm_start, old->vma->vm_end - start);
-	if (vma->anon_vma && !cryo_map_bring(old->vma, start, start + size)) {
+	if (vma->anon_vma && !cryo_map_load(old->vma, start, start + size)) {
 		vma->vm_private_data = NULL;
 		vma_set_anonymous(vma);
 	} else {
-		cryo_map_lose(vma);
+		cryo_map_poison(vma);
 	}
 }
 
@@ -309,7 +309,7 @@ static void area_open(struct vm_area_struct *vma)
 	v = old->map->spare;
 	old->map->spare = NULL;
 	if (WARN_ON_ONCE(!v)) {
-		cryo_map_lose(vma);
+		cryo_map_poison(vma);
 		return;
 	}
 	v->vma = vma;

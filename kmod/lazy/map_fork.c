@@ -34,7 +34,7 @@ static int give_all(struct vm_area_struct *vma, struct cryo_map_vma *parent)
 		return -EINVAL;
 	if (order_of(parent) == COPY_FIRST)
 		return cryo_map_give(vma, parent);
-	return cryo_map_bring(parent->vma, vma->vm_start, vma->vm_end);
+	return cryo_map_load(parent->vma, vma->vm_start, vma->vm_end);
 }
 
 /* Both mmap_locks are held for writing. */
@@ -46,7 +46,7 @@ void cryo_map_open_in_child(struct vm_area_struct *vma, struct cryo_map_vma *par
 		pr_warn_ratelimited("pid %d (%s): cannot copy mapped memory %lx-%lx to a child: %pe\n",
 				    task_tgid_nr(current), current->comm, vma->vm_start,
 				    vma->vm_end, ERR_PTR(err));
-		cryo_map_lose(vma);
+		cryo_map_poison(vma);
 	} else {
 		vma->vm_private_data = NULL;
 		vma_set_anonymous(vma);

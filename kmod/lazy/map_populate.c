@@ -191,7 +191,7 @@ static bool choose_next(struct cryo_map_mm *map, struct populate_choice *next)
  * A page comes into @vma, to be anonymous memory that the process may write to.  A guard (MADV_GUARD_INSTALL) stays: who has put it
  * there has thrown away what was to come.
  */
-static int bring_page(struct vm_area_struct *vma, unsigned long addr, unsigned int flags)
+static int load_page(struct vm_area_struct *vma, unsigned long addr, unsigned int flags)
 {
 	vm_fault_t ret = handle_mm_fault(vma, addr, flags | FAULT_FLAG_REMOTE, NULL);
 
@@ -210,8 +210,8 @@ static bool charge_worker(const struct cryo_map_table *t, struct mem_cgroup **be
 }
 
 /* Some of the pages from @addr on, whose bit is @bit; returns how many. */
-static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long addr,
-		       unsigned long end, unsigned long most)
+static long load_some(struct cryo_map_vma *v, unsigned long bit, unsigned long addr,
+		      unsigned long end, unsigned long most)
 {
 	struct cryo_map_table_run *run = cryo_map_run_of_bit(v->table, bit);
 	unsigned long last, settled = 0;
@@ -229,7 +229,7 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
 	v->settles = true;
 	charged = charge_worker(v->table, &before);
 	for (; bit < last && !err; bit++, addr += PAGE_SIZE) {
-		err = bring_page(v->vma, addr, FAULT_FLAG_WRITE);
+		err = load_page(v->vma, addr, FAULT_FLAG_WRITE);
 		if (!err) {
 			settled += !test_and_set_bit(bit, v->table->settled);
 			n++;
@@ -246,7 +246,7 @@ static long bring_some(struct cryo_map_vma *v, unsigned long bit, unsigned long 
  * All pages of [start, end), which is inside of @vma. The bytes are read and compared under mmap_lock, too, where that has not been
  * done.
  */
-int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned long end)
+int cryo_map_load(struct vm_area_struct *vma, unsigned long start, unsigned long end)
 {
 	struct cryo_map_vma *v = vma->vm_private_data;
 	unsigned long bit, addr;
@@ -254,7 +254,7 @@ int cryo_map_bring(struct vm_area_struct *vma, unsigned long start, unsigned lon
 
 	cryo_vma_start_write(vma->vm_mm, vma->vm_start);
 	while (find_missing(v, start, end, &bit, &addr)) {
-		n = bring_some(v, bit, addr, end, CRYO_MAP_BATCH);
+		n = load_some(v, bit, addr, end, CRYO_MAP_BATCH);
 		if (n < 0)
 			return n;
 		if (fatal_signal_pending(current))
@@ -276,7 +276,7 @@ static int give_missing(struct vm_area_struct *child, struct cryo_map_vma *v)
 	for (; (bit = find_next_zero_bit(v->table->settled, last, bit)) < last; bit++) {
 		run = cryo_map_run_of_bit(v->table, bit);
 		addr = child->vm_start + ((run->page + bit - run->bit - page) << PAGE_SHIFT);
-		err = bring_page(child, addr, 0);
+		err = load_page(child, addr, 0);
 		if (err)
 			return err;
 		if (fatal_signal_pending(current))
@@ -361,8 +361,8 @@ static void find_window(struct cryo_map_vma *v, struct populate_window *w, u32 c
  * Some of those of the window that have not come. If others may have them, only the first one, and that
  * only if it has no table of page tables, without which nothing can be had in common; the rest is for @share (NULL: none is).
  */
-static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct populate_window *w,
-			 unsigned long addr, struct populate_share *share)
+static long load_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct populate_window *w,
+			unsigned long addr, struct populate_share *share)
 {
 	struct cryo_map_table *t = v->table;
 	unsigned long bit = find_next_zero_bit(t->settled, w->end, w->bit);
@@ -378,14 +378,14 @@ static long bring_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct
 				  w->end - bit - most);
 	}
 	if (most && bit < w->end)
-		n = bring_some(v, bit, addr, v->vma->vm_end, most);
+		n = load_some(v, bit, addr, v->vma->vm_end, most);
 	v->used = bit + max(n, 0L);
 	return min(n, 0L);
 }
 
 /* The page of @addr, and some after it. Without a lock; @waits: the process, for this page. */
-static long bring_locked(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
-			 unsigned long addr, bool waits, struct populate_window *w,
+static long load_locked(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
+			unsigned long addr, bool waits, struct populate_window *w,
 			 struct populate_share *share)
 {
 	struct vm_area_struct *vma;
@@ -400,7 +400,7 @@ static long bring_locked(struct cryo_map_mm *map, struct cryo_map_table *t, u32 
 		cryo_vma_start_write(map->mm, addr);
 		if (!w->end)
 			find_window(v, w, chunk, addr);
-		err = bring_window(map, v, w, addr, share);
+		err = load_window(map, v, w, addr, share);
 		if (waits)
 			map->used = v;
 	}
@@ -408,20 +408,20 @@ static long bring_locked(struct cryo_map_mm *map, struct cryo_map_table *t, u32 
 	return err;
 }
 
-int cryo_map_bring_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
-			  unsigned long addr, bool waits)
+int cryo_map_load_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 chunk,
+			 unsigned long addr, bool waits)
 {
 	struct populate_window w = { };
 	struct populate_share share = { };
 	int err;
 
 	err = cryo_map_verify(t, chunk) ?:
-	      bring_locked(map, t, chunk, addr, waits, &w, &share);
+	      load_locked(map, t, chunk, addr, waits, &w, &share);
 	if (err || !share.t)
 		return err;
 	cryo_map_share(map, t, share.bit, share.addr, share.nr, false);
 	w.end = share.bit + share.nr;
-	return bring_locked(map, t, chunk, addr, waits, &w, NULL);
+	return load_locked(map, t, chunk, addr, waits, &w, NULL);
 }
 
 enum populate_step {
@@ -457,8 +457,8 @@ static unsigned long pages_alone(struct cryo_map_mm *map, const struct populate_
  * or an error. @verify: a chunk to be compared first, with a reference to its table. @share: what others are to be
  * asked for, likewise.
  */
-static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk,
-		      struct populate_share *share, bool waits)
+static int load_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk,
+		     struct populate_share *share, bool waits)
 {
 	struct cryo_map_table *t;
 	struct populate_choice next;
@@ -485,7 +485,7 @@ static int bring_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u
 	if (share->t)
 		return MORE;
 	cryo_vma_start_write(map->mm, next.v->vma->vm_start);
-	n = bring_some(next.v, next.bit, next.addr, next.v->vma->vm_end, most);
+	n = load_some(next.v, next.bit, next.addr, next.v->vma->vm_end, most);
 	if (n < 0)
 		return n;
 	/* That was not the process, see used.c. */
@@ -532,7 +532,7 @@ static int one_step(struct cryo_map_mm *map, bool waits)
 		return LATER;
 	if (waits && lock_politely(map->mm))
 		return -EINTR;
-	ret = bring_more(map, &verify, &chunk, &share, waits);
+	ret = load_more(map, &verify, &chunk, &share, waits);
 	mmap_write_unlock(map->mm);
 	if (share.t) {
 		charged = charge_worker(share.t, &before);
@@ -592,7 +592,7 @@ void cryo_map_populate(struct work_struct *work)
 }
 
 /* All pages of @map have come: its areas become ordinary ones. Takes the caller's reference. */
-void cryo_map_go_over(struct cryo_map_mm *map)
+void cryo_map_convert_later(struct cryo_map_mm *map)
 {
 	if (!queue_delayed_work(populate_queue, &map->populate, 0))
 		cryo_map_put(map);

@@ -281,7 +281,7 @@ static void split_large(struct share_batch *b)
 }
 
 /* What @mm has of the pages, protected; in folios of their own if there may be some that are to be had in common. */
-static pmd_t *take_theirs(struct share_batch *b, struct mm_struct *mm)
+static pmd_t *protect_peer_pages(struct share_batch *b, struct mm_struct *mm)
 {
 	pmd_t *pmdp;
 
@@ -394,7 +394,7 @@ static void share_locked(struct share_batch *b, struct mm_struct *mm, struct cry
 		return;
 	b->nr = min_t(unsigned long, b->nr, (vma->vm_end - b->addr) >> PAGE_SHIFT);
 	to = table_of(b, b->map->mm);
-	from = to ? take_theirs(b, mm) : NULL;
+	from = to ? protect_peer_pages(b, mm) : NULL;
 	if (from && compare_pages(b))
 		give_pages(b, mm, from, to);
 }

@@ -2,7 +2,7 @@
 /*
  * locked_task.h - state that a killed thread releases before it waits for those that inspect it
  *
- * Parked threads keep all they have until the look is over (go_away()).  One that job control or a tracer has stopped only has that work
+ * Parked threads keep all they have until the look is over (park_exit_killed()).  One that job control or a tracer has stopped only has that work
  * queued, and on its way out gives up its memory, its semaphore adjustments, descriptors, directories and namespaces first.  It takes
  * task_lock() for each of these, or for its memory before: with that lock they are there as long as the pointers say so.
  *

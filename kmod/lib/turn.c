@@ -17,14 +17,14 @@
 #define LOOK_US		50
 #define STALE_NS	(10 * NSEC_PER_MSEC)	/* longer than a slice of whoever has the processor */
 
-struct waiter {
+struct cryo_waiter {
 	struct list_head node;
 	kuid_t user;
 	u64 looked;		/* when it was here last */
 };
 
 /* Things whose addresses are hashed to the same place wait for each other, which does no harm. */
-static struct turn {
+static struct cryo_turn {
 	const void *what;
 	kuid_t user;
 	bool set;		/* the user has set his number: until then what is there is of the one before */
@@ -34,9 +34,9 @@ static struct turn {
 
 static DEFINE_SPINLOCK(turns_lock);
 
-static struct turn *turn_of(const void *what)
+static struct cryo_turn *turn_of(const void *what)
 {
-	struct turn *t = &turns[hash_ptr(what, ilog2(ARRAY_SIZE(turns)))];
+	struct cryo_turn *t = &turns[hash_ptr(what, ilog2(ARRAY_SIZE(turns)))];
 
 	lockdep_assert_held(&turns_lock);
 	if (!t->waiters.next)
@@ -44,7 +44,7 @@ static struct turn *turn_of(const void *what)
 	return t;
 }
 
-static bool is_others(struct turn *t, const void *what, bool (*used)(const void *what),
+static bool is_others(struct cryo_turn *t, const void *what, bool (*used)(const void *what),
 		      kuid_t user)
 {
 	lockdep_assert_held(&turns_lock);
@@ -52,9 +52,9 @@ static bool is_others(struct turn *t, const void *what, bool (*used)(const void 
 	       (t->what != what || !t->set || !used(what));
 }
 
-static bool user_waits(const struct turn *t, kuid_t user)
+static bool user_waits(const struct cryo_turn *t, kuid_t user)
 {
-	const struct waiter *w;
+	const struct cryo_waiter *w;
 
 	lockdep_assert_held(&turns_lock);
 	list_for_each_entry(w, &t->waiters, node)
@@ -64,9 +64,9 @@ static bool user_waits(const struct turn *t, kuid_t user)
 }
 
 /* Whoever does not get a processor does not keep others waiting; it comes again at the end. */
-static void drop_stale(struct turn *t, const struct waiter *own)
+static void drop_stale(struct cryo_turn *t, const struct cryo_waiter *own)
 {
-	struct waiter *w, *next;
+	struct cryo_waiter *w, *next;
 
 	lockdep_assert_held(&turns_lock);
 	list_for_each_entry_safe(w, next, &t->waiters, node) {
@@ -77,10 +77,10 @@ static void drop_stale(struct turn *t, const struct waiter *own)
 }
 
 /* Whether it is the turn of @w; it is in the list or not, as it was its user's first or not. */
-static bool try_begin(struct waiter *w, const void *what, bool (*used)(const void *what),
+static bool try_begin(struct cryo_waiter *w, const void *what, bool (*used)(const void *what),
 		      bool in_vain)
 {
-	struct turn *t;
+	struct cryo_turn *t;
 	bool may;
 
 	spin_lock(&turns_lock);
@@ -105,7 +105,7 @@ static bool try_begin(struct waiter *w, const void *what, bool (*used)(const voi
 
 int cryo_turn_begin(const void *what, bool (*used)(const void *what))
 {
-	struct waiter w = { .user = cryo_payer() };
+	struct cryo_waiter w = { .user = cryo_payer() };
 	u64 limit = ktime_get_ns() + PATIENCE_NS;
 	bool in_vain = false;
 
@@ -122,7 +122,7 @@ int cryo_turn_begin(const void *what, bool (*used)(const void *what))
 void cryo_turn_set(const void *what)
 {
 	kuid_t user = cryo_payer();
-	struct turn *t;
+	struct cryo_turn *t;
 
 	spin_lock(&turns_lock);
 	t = turn_of(what);
@@ -140,7 +140,7 @@ void cryo_turn_set(const void *what)
 bool cryo_turn_end(const void *what, bool (*used)(const void *what))
 {
 	kuid_t user = cryo_payer();
-	struct turn *t;
+	struct cryo_turn *t;
 	bool others;
 
 	spin_lock(&turns_lock);

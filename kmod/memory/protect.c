@@ -446,7 +446,7 @@ static long take_refs(struct protect_walk *p, unsigned long start, long n)
 }
 
 /* Bring pages back from *@addr on: from swap, or from where they are being moved. Without the lock. */
-static int bring_back(struct protect_walk *p, unsigned long *addr, unsigned long end)
+static int fault_in(struct protect_walk *p, unsigned long *addr, unsigned long end)
 {
 	bool again = p->absent == *addr;
 	unsigned long start, to;
@@ -570,7 +570,7 @@ static int protect_range(struct protect_walk *p, unsigned long addr, unsigned lo
 		if (err || !absent)
 			return err;
 		unlock_walked(p);
-		err = bring_back(p, &addr, end) ?: lock_walked(p);
+		err = fault_in(p, &addr, end) ?: lock_walked(p);
 		if (err)
 			return err;
 	}
@@ -585,7 +585,7 @@ static int copy_probed(struct protect_walk *p, unsigned long addr, unsigned long
 	unlock_walked(p);
 	while (!err && addr < end) {
 		p->absent = addr;
-		err = bring_back(p, &addr, end);
+		err = fault_in(p, &addr, end);
 		cond_resched();
 		err = err ?: cryo_request_interrupted(p->c->req);
 	}

@@ -215,7 +215,7 @@ static void stop_again(struct cryo_snapshot *s, const char *why, u64 extra)
 }
 
 /* Who reads what is written may be stopped by that, and nobody would go on. */
-static int too_much(struct cryo_snapshot *s, const char *why, u64 extra)
+static int snapshot_over_limit(struct cryo_snapshot *s, const char *why, u64 extra)
 {
 	struct cryo_request *req = s->req;
 
@@ -229,7 +229,7 @@ static int too_much(struct cryo_snapshot *s, const char *why, u64 extra)
 }
 
 /* In the writer, between two writes: has it become too much? */
-int cryo_snapshot_look(struct cryo_snapshot *s)
+int cryo_snapshot_check_limit(struct cryo_snapshot *s)
 {
 	int err = 0;
 	u64 extra;
@@ -238,10 +238,10 @@ int cryo_snapshot_look(struct cryo_snapshot *s)
 		return 0;
 	extra = extra_pages(s);
 	if (extra > s->limit)
-		err = too_much(s, "the snapshot has reached its limit", extra);
+		err = snapshot_over_limit(s, "the snapshot has reached its limit", extra);
 	else if (extra && (available_pages() < totalram_pages() / 50 ||
 			   least_margin(s->req) < LEAST_MARGIN / 4))
-		err = too_much(s, "memory is short", extra);
+		err = snapshot_over_limit(s, "memory is short", extra);
 	WRITE_ONCE(s->next_look, jiffies + LOOK_JIFFIES);
 	return err;
 }

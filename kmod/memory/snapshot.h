@@ -69,7 +69,7 @@ void cryo_snapshot_free(struct cryo_snapshot *s);
 struct cryo_snap_chunk *cryo_snapshot_chunk(struct cryo_snapshot *s, u32 mm_id, unsigned int room);
 void cryo_snap_chunk_free(struct cryo_snap_chunk *chunk);
 void cryo_snapshot_watch(struct cryo_snapshot *s);
-int cryo_snapshot_look(struct cryo_snapshot *s);
+int cryo_snapshot_check_limit(struct cryo_snapshot *s);
 
 /* protect.c: the memory of @proc */
 int cryo_protect_memory(struct cryo_capture *c, struct cryo_proc *proc, struct cryo_snapshot *s);

@@ -19,7 +19,7 @@
 #include "paths/mounts.h"
 
 /* The part of @name, inside the file system, below @root; NULL: it is not. */
-static const char *below(const char *name, const char *root)
+static const char *path_below(const char *name, const char *root)
 {
 	size_t len = strlen(root);
 
@@ -80,7 +80,8 @@ static int is_reached(struct cryo_mount_line *m)
 /* Of the file with @name in the file system. 1: there it is, 0 or an error. */
 static int try_mount(struct cryo_mount_line *m, struct inode *inode, const char *name, char *out)
 {
-	const char *rest = below(name, m->root), *point = strcmp(m->point, "/") ? m->point : "";
+	const char *rest = path_below(name, m->root);
+	const char *point = strcmp(m->point, "/") ? m->point : "";
 	int reached = rest ? is_reached(m) : 0;
 
 	if (reached <= 0)
@@ -102,7 +103,7 @@ static int try_mounts(struct cryo_capture *c, struct inode *inode, const char *n
 	if (IS_ERR(mounts))
 		return PTR_ERR(mounts);
 	while (!found && (m = cryo_next_mount(mounts, inode->i_sb->s_dev, &at)))
-		found = cryo_look_interrupted(c) ?: try_mount(m, inode, name, out);
+		found = cryo_capture_interrupted(c) ?: try_mount(m, inode, name, out);
 	return found;
 }
 
@@ -163,7 +164,7 @@ int cryo_find_path_inside(struct cryo_capture *c, const struct cryo_mounts *m, s
 	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	found = page ? 0 : -ENOMEM;
 	for (i = 0; !found && i < n; i++)
-		found = cryo_look_interrupted(c) ?: try_inside(m, &at[i], dentry, page, out);
+		found = cryo_capture_interrupted(c) ?: try_inside(m, &at[i], dentry, page, out);
 	kfree(page);
 	dput(dentry);
 	return found > 0 ? 0 : found ?: -ENOENT;
@@ -208,7 +209,7 @@ int cryo_find_mount(struct cryo_capture *c, u32 id, dev_t dev, char *out)
 		const struct cryo_mount_line *m = &mounts->lines[i];
 
 		if (id ? m->id == id : m->dev == dev)
-			found = cryo_look_interrupted(c) ?: take_mount(mounts, m, id, out);
+			found = cryo_capture_interrupted(c) ?: take_mount(mounts, m, id, out);
 	}
 	return found > 0 ? 0 : found ?: -ENOENT;
 }

@@ -37,7 +37,7 @@ static char *read_text(struct cryo_capture *c, struct file *file)
 		if (!text)
 			return ERR_PTR(-ENOMEM);
 		for (pos = len = 0; len < size; len += n) {
-			n = cryo_look_interrupted(c);
+			n = cryo_capture_interrupted(c);
 			if (!n)
 				n = kernel_read(file, text + len, size - len, &pos);
 			if (n <= 0)

@@ -115,7 +115,7 @@ struct cryo_client_user *cryo_client_user_charge(void);
 void cryo_client_user_uncharge(struct cryo_client_user *user);
 
 /* hold.c */
-long cryo_held_go(struct cryo_participant *p, void __user *arg);
+long cryo_held_release(struct cryo_participant *p, void __user *arg);
 void cryo_held_end(struct cryo_participant *p);
 bool cryo_held_settled(struct cryo_participant *p);
 struct cryo_late_signal cryo_held_late_signal(struct cryo_participant *p);

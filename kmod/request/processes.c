@@ -42,15 +42,15 @@ struct cryo_parked *cryo_find_parked(struct cryo_request *req, struct task_struc
 	return NULL;
 }
 
-/* From here on a thread either is seen to be gone, or stays until cryo_look_end(). */
-void cryo_look_begin(struct cryo_request *req)
+/* From here on a thread either is seen to be gone, or stays until cryo_inspect_end(). */
+void cryo_inspect_begin(struct cryo_request *req)
 {
 	spin_lock_irq(&req->park_lock);
 	WRITE_ONCE(req->looking, true);
 	spin_unlock_irq(&req->park_lock);
 }
 
-void cryo_look_end(struct cryo_request *req)
+void cryo_inspect_end(struct cryo_request *req)
 {
 	spin_lock_irq(&req->park_lock);
 	WRITE_ONCE(req->looking, false);

@@ -66,7 +66,7 @@ int cryo_request_interrupted(struct cryo_request *req)
 		return -ETIMEDOUT;
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	/* Who looks at a process gives up when somebody of it has been killed: see go_away(). */
+	/* Who looks at a process gives up when somebody of it has been killed: see park_exit_killed(). */
 	return READ_ONCE(req->lost) ? -ESRCH : 0;
 }
 

@@ -156,7 +156,7 @@ struct cryo_request {
 	u32 state;			/* CRYO_STATE_*, written under @lock, read anywhere */
 	int result;
 	bool done;			/* RUN has ended */
-	bool went_on;			/* the processes, before the context was written */
+	bool resumed;			/* the processes, before the context was written */
 	int signal;			/* that they get at the end; 0: none */
 	wait_queue_head_t done_wait;	/* poll() */
 
@@ -240,21 +240,21 @@ static inline struct cryo_proc *cryo_first_proc(struct cryo_request *req)
 }
 
 /**
- * cryo_look_begin() - from here on no thread of a request ends without being noticed
+ * cryo_inspect_begin() - from here on no thread of a request ends without being noticed
  * @req: the request, parked
  *
- * Who is killed waits in its task work until cryo_look_end(), so that what it has stays;
+ * Who is killed waits in its task work until cryo_inspect_end(), so that what it has stays;
  * cryo_request_interrupted() then fails.
  */
-void cryo_look_begin(struct cryo_request *req);
+void cryo_inspect_begin(struct cryo_request *req);
 
 /**
- * cryo_look_end() - let those go that were killed meanwhile
+ * cryo_inspect_end() - let those go that were killed meanwhile
  * @req: the request
  *
  * Nothing of the processes may be referenced uncounted any more.
  */
-void cryo_look_end(struct cryo_request *req);
+void cryo_inspect_end(struct cryo_request *req);
 
 /**
  * cryo_next_thread() - the next thread of a process that is in the context

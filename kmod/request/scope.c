@@ -211,8 +211,8 @@ static const char *scope_text(struct cryo_request *req)
 }
 
 /* The caller learns no more of it than /proc would tell. */
-static int say_untraceable(struct cryo_request *req, struct task_struct *task,
-			   const struct cred *on_behalf)
+static int log_not_traceable(struct cryo_request *req, struct task_struct *task,
+			     const struct cred *on_behalf)
 {
 	char comm[TASK_COMM_LEN];
 
@@ -243,7 +243,7 @@ static int check_again(struct cryo_request *req, struct cryo_proc *p)
 		return 0;
 	/* Who has gone is nobody's. */
 	if (may_take(req, task, p->on_behalf) == -EPERM)
-		err = say_untraceable(req, task, p->on_behalf);
+		err = log_not_traceable(req, task, p->on_behalf);
 	put_task_struct(task);
 	return err;
 }
@@ -312,7 +312,7 @@ static int add_process(struct cryo_request *req, struct task_struct *task,
 	int err = may_take(req, task, on_behalf);
 
 	if (err)
-		return err == -EPERM ? say_untraceable(req, task, on_behalf) : err;
+		return err == -EPERM ? log_not_traceable(req, task, on_behalf) : err;
 	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	if (!p)
 		return -ENOMEM;
@@ -621,7 +621,7 @@ static int take_others(struct cryo_request *req, int why)
 	return list_empty(&req->procs) ? why : 0;
 }
 
-static int say_left_out(struct cryo_request *req, int why)
+static int log_excluded(struct cryo_request *req, int why)
 {
 	if (why == -EDEADLK)
 		cryo_log(&req->log, "pid %d (%s): is the calling process: its own checkpoint requires --self (CRYO_CKPT_SELF)",
@@ -649,7 +649,7 @@ int cryo_scope_begin(struct cryo_request *req)
 		err = take_others(req, err);
 	if (err)
 		cryo_scope_end(req);
-	return say_left_out(req, err);
+	return log_excluded(req, err);
 }
 
 /* With rcu_read_lock(): will somebody in the context wait for @task, which has exited? */
@@ -660,7 +660,7 @@ static bool is_child_in_context(struct cryo_request *req, struct task_struct *ta
 	return parent && !parent->omitted;
 }
 
-enum rest { AT_REST, RESTLESS, GONE };
+enum freeze_state { FROZEN, NOT_FROZEN, GONE };
 
 /*
  * It is on its way out, and still has to tell those that wait for it (pthread_join()) by a word in memory; or it is the leader,
@@ -693,34 +693,34 @@ static bool has_exiting_thread(struct cryo_request *req, struct cryo_proc *p)
 }
 
 /* What has become of a process. */
-static enum rest look_at_proc(struct cryo_request *req, struct cryo_proc *p)
+static enum freeze_state look_at_proc(struct cryo_request *req, struct cryo_proc *p)
 {
 	struct task_struct *task;
-	enum rest rest = GONE;
+	enum freeze_state rest = GONE;
 
 	/* Has not been asked yet: it is looked at when it has. */
 	if (p->answers && !req->all_asked)
-		return AT_REST;
+		return FROZEN;
 	if (cryo_next_thread(p, NULL)) {
 		/* One of its threads has ended all of them. */
 		if (READ_ONCE(p->leader->signal->flags) & SIGNAL_GROUP_EXIT)
-			return RESTLESS;
-		return has_exiting_thread(req, p) ? RESTLESS : AT_REST;
+			return NOT_FROZEN;
+		return has_exiting_thread(req, p) ? NOT_FROZEN : FROZEN;
 	}
 	rcu_read_lock();
 	task = pid_task(p->tgid, PIDTYPE_TGID);
 	if (task && task->exit_state != EXIT_DEAD) {
-		rest = RESTLESS;
+		rest = NOT_FROZEN;
 		if (task->exit_state && thread_group_empty(task)) {
 			p->zombie = is_child_in_context(req, task);
-			rest = p->zombie ? AT_REST : GONE;
+			rest = p->zombie ? FROZEN : GONE;
 		}
 	}
 	rcu_read_unlock();
 	return rest;
 }
 
-static void say_restless(struct cryo_request *req, struct cryo_proc *p)
+static void log_unfrozen(struct cryo_request *req, struct cryo_proc *p)
 {
 	const char *why = "is exiting";
 
@@ -737,16 +737,16 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 	int restless = 0;
 
 	cryo_for_each_proc(p, req) {
-		enum rest rest;
+		enum freeze_state rest;
 
 		if (p->omitted)
 			continue;
 		rest = look_at_proc(req, p);
 
-		if (rest == RESTLESS) {
+		if (rest == NOT_FROZEN) {
 			restless++;
 			if (report)
-				say_restless(req, p);
+				log_unfrozen(req, p);
 		}
 		/* Not forgotten: threads of it may still be in the list of those asked. */
 		p->gone = rest == GONE;

@@ -50,8 +50,8 @@ static int add_area(struct cryo_map_mm *map, struct cryo_map_table *t, const str
 	int err = cryo_map_add(map, t, args);
 
 	if (err == -EOPNOTSUPP)
-		err = cryo_map_bring_around(map, t, t->runs[0].chunk,
-					    args->start + (t->runs[0].page << PAGE_SHIFT), false);
+		err = cryo_map_load_around(map, t, t->runs[0].chunk,
+					   args->start + (t->runs[0].page << PAGE_SHIFT), false);
 	if (!err && args->flags & CRYO_MAP_POPULATE)
 		WRITE_ONCE(map->populates, true);
 	return err;

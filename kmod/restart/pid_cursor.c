@@ -42,7 +42,7 @@ static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
 #define NEAR_PIDS	64		/* forked since */
 #define STRAY_JIFFIES	(60 * HZ)	/* nobody has put it back: one who was killed */
 
-static struct cursor {
+static struct cryo_cursor {
 	const struct pid_namespace *ns;	/* NULL: unused */
 	unsigned int inum;
 	pid_t before, set;		/* the same: it is where it was, and wanted there */
@@ -50,12 +50,12 @@ static struct cursor {
 } cursors[32];				/* the first one: of init_pid_ns */
 static DEFINE_SPINLOCK(cursors_lock);
 
-static bool is_stray(const struct cursor *c)
+static bool is_stray(const struct cryo_cursor *c)
 {
 	return !c->ns || time_after_eq(jiffies, c->when + STRAY_JIFFIES);
 }
 
-static struct cursor *find_cursor(const struct pid_namespace *ns)
+static struct cryo_cursor *find_cursor(const struct pid_namespace *ns)
 {
 	unsigned int i;
 
@@ -66,9 +66,9 @@ static struct cursor *find_cursor(const struct pid_namespace *ns)
 	return NULL;
 }
 
-static struct cursor *place_for(const struct pid_namespace *ns)
+static struct cryo_cursor *place_for(const struct pid_namespace *ns)
 {
-	struct cursor *oldest = &cursors[1];
+	struct cryo_cursor *oldest = &cursors[1];
 	unsigned int i;
 
 	lockdep_assert_held(&cursors_lock);
@@ -84,7 +84,7 @@ static struct cursor *place_for(const struct pid_namespace *ns)
 }
 
 /* Is the cursor where a restart has moved it, or has it gone on from there by forks of others? */
-static bool is_moved_by_us(const struct cursor *c, pid_t now)
+static bool is_moved_by_us(const struct cryo_cursor *c, pid_t now)
 {
 	return c->set != c->before && now >= c->set && now < max(c->before, c->set + NEAR_PIDS);
 }
@@ -93,7 +93,7 @@ static bool is_moved_by_us(const struct cursor *c, pid_t now)
 static bool is_cursor_used(const void *what)
 {
 	const struct pid_namespace *ns = what;
-	const struct cursor *c;
+	const struct cryo_cursor *c;
 	bool used;
 
 	spin_lock(&cursors_lock);
@@ -110,7 +110,7 @@ static bool is_cursor_used(const void *what)
 static int set_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 {
 	pid_t now = idr_get_cursor(&ns->idr), next;
-	struct cursor *c = find_cursor(ns);
+	struct cryo_cursor *c = find_cursor(ns);
 
 	lockdep_assert_held(&cursors_lock);
 	*before = c && is_moved_by_us(c, now) ? c->before : now;
@@ -120,10 +120,10 @@ static int set_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 	/* Also of one that is there by itself: by that it is known whether the number has been used. */
 	if (pid) {
 		c = c ?: place_for(ns);
-		*c = (struct cursor){ .ns = ns, .inum = ns->ns.inum, .before = *before, .set = pid,
-				      .when = jiffies };
+		*c = (struct cryo_cursor){ .ns = ns, .inum = ns->ns.inum, .before = *before,
+					   .set = pid, .when = jiffies };
 	} else if (c) {
-		*c = (struct cursor){};
+		*c = (struct cryo_cursor){};
 	}
 	if (next != now)
 		idr_set_cursor(&ns->idr, next);

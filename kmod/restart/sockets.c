@@ -185,7 +185,7 @@ long cryo_restart_peer_pid(const struct cryo_restarter *by, void __user *arg)
  * Nobody else has the socket: its file has one descriptor, beside the reference that is held here, and the caller's table is
  * his alone.  Who gets it from him afterwards gets one that he has filled, as he could have done in a network of his own.
  */
-static bool has_alone(const struct socket *sock)
+static bool is_sole_owner(const struct socket *sock)
 {
 	return file_count(sock->file) <= 2 && atomic_read(&current->files->count) == 1;
 }
@@ -199,7 +199,7 @@ static int may_fill(const struct socket *sock)
 	if (!uid_eq(sock->sk->sk_uid, current_euid()) ||
 	    !cryo_exception(CRYO_EXCEPTION_DATAGRAMS, ns))
 		return -EPERM;
-	return has_alone(sock) ? 0 : -EBUSY;
+	return is_sole_owner(sock) ? 0 : -EBUSY;
 }
 
 static struct sk_buff *alloc_datagram(u32 length)

@@ -97,7 +97,7 @@ static const struct rst_call {
 };
 
 /* Why what is the case does not allow to go on to @to. */
-static int unready(const struct cryo_rst_group *g, enum cryo_rst_state to)
+static int check_transition(const struct cryo_rst_group *g, enum cryo_rst_state to)
 {
 	lockdep_assert_held(&g->state_lock);
 	if (to == CRYO_RST_ABORTED || to == CRYO_RST_COMMITTING)
@@ -118,7 +118,7 @@ int cryo_rst_enter(struct cryo_rst_group *g, enum cryo_rst_state to)
 
 	spin_lock(&g->state_lock);
 	if (may_follow[g->state] & BIT(to))
-		err = unready(g, to);
+		err = check_transition(g, to);
 	if (!err)
 		WRITE_ONCE(g->state, to);
 	spin_unlock(&g->state_lock);

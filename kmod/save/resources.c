@@ -80,7 +80,7 @@ void cryo_release_resources(struct cryo_proc *p)
 
 static int save_of_thread(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t)
 {
-	int err = cryo_look_interrupted(c);
+	int err = cryo_capture_interrupted(c);
 	size_t i;
 
 	for (i = 0; !err && i < ARRAY_SIZE(thread_resources); i++)

@@ -62,7 +62,7 @@ std::optional<std::uint64_t> memory_room() {
   return {};
 }
 
-void die_first() {
+void prefer_as_oom_victim() {
   // Making it easier to be chosen takes no right; where it cannot be done, all goes on as ever.
   std::ofstream("/proc/self/oom_score_adj") << 1000 << std::flush;
 }

@@ -15,6 +15,6 @@ namespace cryo {
 [[nodiscard]] std::optional<std::uint64_t> memory_room(const std::string& mount, const std::string& path);
 
 // On memory exhaustion, make the OOM killer choose this process and not the one it works for.
-void die_first();
+void prefer_as_oom_victim();
 
 }  // namespace cryo

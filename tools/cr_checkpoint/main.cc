@@ -54,7 +54,7 @@ void open_standard_descriptors() {
 int run(int argc, char** argv) {
   try {
     const Options options = parse_options(argc, argv);
-    die_first();
+    prefer_as_oom_victim();
     open_standard_descriptors();
     use_small_threads();
     block_signals();

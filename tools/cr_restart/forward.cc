@@ -229,7 +229,7 @@ std::optional<int> wait_for_job(Job& job, JobTerminal& terminal) {
   }
 }
 
-void end_like(int status) {
+void exit_as(int status) {
   if (WIFEXITED(status)) std::exit(WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
   const rlimit no_core{0, 0};

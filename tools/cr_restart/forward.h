@@ -39,7 +39,7 @@ class Forwarding {
 [[nodiscard]] std::optional<int> wait_for_job(Job& job, JobTerminal& terminal);
 
 // Ends this process as the child ended: with its exit status, or by the same signal.
-[[noreturn]] void end_like(int status);
+[[noreturn]] void exit_as(int status);
 
 // The terminal that this process has in the foreground at its start comes back to it at the end.
 class Foreground {

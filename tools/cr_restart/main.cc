@@ -337,7 +337,7 @@ int run_tool(int argc, char** argv) {
       const Foreground foreground;
       outcome = Tool(arguments).run();
     }
-    if (outcome.wait_status) end_like(*outcome.wait_status);
+    if (outcome.wait_status) exit_as(*outcome.wait_status);
     return outcome.exit_status;
   } catch (const BadArguments& bad) {
     if (const int status = run_hook(bad.hook)) return status;

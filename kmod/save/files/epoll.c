@@ -61,7 +61,7 @@ static int save_targets(struct cryo_capture *c, struct cryo_object *o, struct cr
 	for (at = rb_first_cached(&ep->rbr); at && !err && !buf->error; at = rb_next(at)) {
 		save_target(c, o, rb_entry(at, struct cryo_epitem, rbn), buf);
 		cond_resched();
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 	}
 	return err ?: buf->error;
 }

@@ -215,7 +215,7 @@ static int save_other_marks(struct fanotify_save *s)
 	if (IS_ERR(text))
 		return PTR_ERR(text);
 	while (!err && (line = strsep(&rest, "\n")))
-		err = cryo_look_interrupted(s->c) ?: save_line(s, line);
+		err = cryo_capture_interrupted(s->c) ?: save_line(s, line);
 	kvfree(text);
 	return err;
 }
@@ -232,7 +232,7 @@ static int save_marks(struct fanotify_save *s)
 		cryo_refuse(s->c, s->o->proc, "fd %d (fanotify): a mark of a mount namespace is not supported",
 			    s->o->fd);
 	for (i = 0; !err && i < list.n; i++) {
-		err = cryo_look_interrupted(s->c) ?: save_inode_mark(s, &list.marks[i]);
+		err = cryo_capture_interrupted(s->c) ?: save_inode_mark(s, &list.marks[i]);
 		cond_resched();
 	}
 	put_marks(&list);

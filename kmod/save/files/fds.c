@@ -115,7 +115,7 @@ static int collect_fds(struct cryo_capture *c, struct cryo_proc *p)
 	int err = copy_tables(p);
 
 	for (i = 0; !err && i < p->nr_fds; i++)
-		err = cryo_look_interrupted(c) ?: collect_fd(c, p, &p->fds[i], held);
+		err = cryo_capture_interrupted(c) ?: collect_fd(c, p, &p->fds[i], held);
 	return err;
 }
 

@@ -408,7 +408,7 @@ int cryo_classify_files(struct cryo_capture *c)
 	int err = cryo_find_ttys(c);
 
 	list_for_each_entry(o, &c->files, node) {
-		err = err ?: cryo_look_interrupted(c) ?: classify_file(c, o);
+		err = err ?: cryo_capture_interrupted(c) ?: classify_file(c, o);
 		if (err)
 			break;
 		if (o->kind == CRYO_FILE_PIPE)
@@ -477,7 +477,7 @@ int cryo_save_inodes(struct cryo_capture *c)
 	int err = 0;
 
 	list_for_each_entry(o, &c->inodes, node) {
-		err = cryo_look_interrupted(c) ?: save_inode(c, o) ?: save_inode_state(c, o);
+		err = cryo_capture_interrupted(c) ?: save_inode(c, o) ?: save_inode_state(c, o);
 		cryo_refuse_too_big(c, o->proc, err);
 		if (err)
 			break;
@@ -558,7 +558,7 @@ int cryo_save_files(struct cryo_capture *c)
 			break;
 		/* Refused ones have no kind: they are left out of what is not going to be written. */
 		if (o->kind)
-			err = cryo_look_interrupted(c) ?: save_open_file(c, o, page) ?:
+			err = cryo_capture_interrupted(c) ?: save_open_file(c, o, page) ?:
 			      cryo_save_opener(c, o) ?: save_file_state(c, o);
 		cryo_refuse_too_big(c, o->proc, err);
 		cond_resched();

@@ -148,7 +148,7 @@ static int save_watches(struct cryo_capture *c, struct cryo_object *o,
 	unsigned int i;
 
 	for (i = 0; !err && i < n; i++) {
-		err = cryo_look_interrupted(c) ?: save_watch(c, o, &watches[i], path, buf);
+		err = cryo_capture_interrupted(c) ?: save_watch(c, o, &watches[i], path, buf);
 		if (err == -ENOENT) {
 			*lost = *lost ?: watches[i].wd;
 			err = 0;
@@ -211,7 +211,7 @@ static int get_events(struct cryo_capture *c, struct fsnotify_group *group, stru
 			err = buf->error;
 		else
 			used = copy_events(group, buf->data + sizeof(head), room, &head.count);
-		err = err ?: cryo_look_interrupted(c);
+		err = err ?: cryo_capture_interrupted(c);
 	}
 	if (err || !used)
 		return err;
@@ -239,7 +239,7 @@ static int get_inotify(struct cryo_capture *c, struct cryo_object *o, struct cry
 	cryo_buf_put(buf, head, sizeof(*head));
 	err = save_watches(c, o, watches, head->watches, buf, lost);
 	put_watches(watches, head->watches);
-	return err ?: cryo_look_interrupted(c) ?: get_events(c, group, events);
+	return err ?: cryo_capture_interrupted(c) ?: get_events(c, group, events);
 }
 
 /*

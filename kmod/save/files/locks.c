@@ -152,7 +152,7 @@ static int walk_inode_once(struct lock_walk *w, struct cryo_object *o)
 	o->inode->locks_of = w->p;
 	walk_inode(w, o);
 	cond_resched();
-	return cryo_look_interrupted(w->c);
+	return cryo_capture_interrupted(w->c);
 }
 
 /* All files that the process has are marked, and then each inode is looked at once. */

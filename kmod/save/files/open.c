@@ -108,7 +108,7 @@ int cryo_choose_open_files(struct cryo_capture *c)
 
 	for (first = 1; !err && first >= 0; first--) {
 		list_for_each_entry(o, &c->files, node) {
-			err = cryo_look_interrupted(c);
+			err = cryo_capture_interrupted(c);
 			if (err)
 				break;
 			cond_resched();

@@ -85,7 +85,7 @@ int cryo_find_ttys(struct cryo_capture *c)
 		out.tty = tty_of(out.o->file);
 		if (out.tty)
 			cryo_buf_put(&c->ttys, &out, sizeof(out));
-		err = c->ttys.error ?: cryo_look_interrupted(c);
+		err = c->ttys.error ?: cryo_capture_interrupted(c);
 		if (err)
 			return err;
 	}

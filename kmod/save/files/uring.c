@@ -159,7 +159,7 @@ static int find_eventfds(struct cryo_capture *c)
 					      GFP_KERNEL_ACCOUNT));
 			eventfd_ctx_put(ctx);
 		}
-		err = err ?: cryo_look_interrupted(c);
+		err = err ?: cryo_capture_interrupted(c);
 		if (err)
 			break;
 	}

@@ -54,7 +54,7 @@ static int each_undo(struct cryo_capture *c, struct cryo_ipc_space *space,
 		n = 0;
 		task_unlock(task);
 		cond_resched();
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 		task_lock(task);
 		if (!err && (!task->mm || cryo_semundo_of(task) != list))
 			err = -ESRCH;

@@ -165,7 +165,7 @@ static int each_in_space(struct cryo_capture *c, struct cryo_ipc_space *space, i
 	if (!ipc_layout_fits(c, space, kind))
 		return 0;
 	do {
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 		if (err)
 			return err;
 		if (down_read_killable(&ids->rwsem))

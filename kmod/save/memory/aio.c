@@ -55,7 +55,7 @@ static int wait_until_idle(struct cryo_capture *c, struct cryo_proc *p, unsigned
 		c->aio_limit = jiffies + msecs_to_jiffies(AIO_WAIT_MS);
 	while (busy && !time_after(jiffies, c->aio_limit)) {
 		cryo_sleep(1);
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 		if (err)
 			return err;
 		*n = look_at_contexts(p->mm, &busy);
@@ -191,7 +191,7 @@ static int save_aio(struct cryo_capture *c, struct cryo_proc *p)
 	for (; !err && ring < end; ring++) {
 		struct cryo_buf buf = {};
 
-		err = cryo_look_interrupted(c) ?: put_ring(c, p, &buf, ring);
+		err = cryo_capture_interrupted(c) ?: put_ring(c, p, &buf, ring);
 		if (err == -EFAULT || err == -EINVAL) {
 			cryo_refuse(c, p, "asynchronous I/O context (io_setup) %llx: its ring cannot be read, or has been written over",
 				    ring->start);

@@ -56,7 +56,7 @@ static int find_in_vma(struct guard_search *s, struct vm_area_struct *vma)
 		if (!err)
 			s->addr = to;
 		cond_resched();
-		err = err ?: cryo_look_interrupted(s->c);
+		err = err ?: cryo_capture_interrupted(s->c);
 	}
 	return err;
 }

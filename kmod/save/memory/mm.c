@@ -81,7 +81,7 @@ static const char *vma_obstacle(struct vm_area_struct *vma)
 		return "memory sealed by mseal()";
 	if (vma->vm_flags & VM_UFFD_MISSING)
 		return "memory registered with userfaultfd";
-	if (cryo_map_is_lost(vma))
+	if (cryo_map_is_poisoned(vma))
 		return "memory that could not be read from a context";
 	return (is_vm_hugetlb_page(vma) ? cryo_hugetlb_obstacle(vma) : NULL) ?:
 	       cryo_arch_vma_obstacle(vma);

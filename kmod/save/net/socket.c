@@ -52,7 +52,7 @@ int cryo_collect_sockets(struct cryo_capture *c)
 	/* The list grows meanwhile: sockets are passed through sockets. */
 	list_for_each_entry(o, &c->files, node) {
 		sk = cryo_sock_of(o);
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 		if (err)
 			break;
 		if (sk && sk->sk_family == AF_UNIX)
@@ -81,7 +81,7 @@ static void check_waiting(struct cryo_capture *c, struct cryo_object *o)
 		return;
 	/* They came into the list together. */
 	list_for_each_entry_from(waiting, &c->waiting, node) {
-		if (waiting->listener != o || cryo_look_interrupted(c))
+		if (waiting->listener != o || cryo_capture_interrupted(c))
 			break;
 		if (is_tcp(waiting->sk) && !cryo_has_filter_of(waiting->sk, cryo_sock_of(o)))
 			cryo_refuse(c, o->proc, "fd %d (socket): a connection that has not been accepted yet has another filter than its socket",
@@ -375,7 +375,7 @@ int cryo_save_waiting_connections(struct cryo_capture *c)
 	int err = 0;
 
 	list_for_each_entry(o, &c->waiting, node) {
-		err = cryo_look_interrupted(c) ?:
+		err = cryo_capture_interrupted(c) ?:
 		      cryo_stream_section(&c->stream, CRYO_SEC_FILE, o->id, sizeof(out), &out,
 					  sizeof(out)) ?: save_connection(c, o);
 		cryo_refuse_too_big(c, o->proc, err);

@@ -73,7 +73,7 @@ static bool has_open(struct cryo_capture *c, struct task_struct *task, const str
 		return false;
 	do {
 		has = cryo_walk_files(&walk, task);
-	} while (walk.more && !cryo_look_interrupted(c));
+	} while (walk.more && !cryo_capture_interrupted(c));
 	return has;
 }
 
@@ -105,7 +105,7 @@ static struct task_struct *find_holder_of(struct cryo_capture *c, const struct f
 		n = next_processes(at, some);
 		put_task_struct(at);
 		for (i = 0; i < n; i++) {
-			if (!found && !cryo_look_interrupted(c) && has_open(c, some[i], file))
+			if (!found && !cryo_capture_interrupted(c) && has_open(c, some[i], file))
 				found = get_task_struct(some[i]);
 			/* The last one is where it goes on. */
 			if (i + 1 < n)
@@ -114,7 +114,7 @@ static struct task_struct *find_holder_of(struct cryo_capture *c, const struct f
 		if (n)
 			at = some[n - 1];
 		cond_resched();
-	} while (n && !found && !cryo_look_interrupted(c));
+	} while (n && !found && !cryo_capture_interrupted(c));
 	if (n)
 		put_task_struct(at);
 	return found;

@@ -192,7 +192,7 @@ static int find_standing(struct mount_check *k, const struct cryo_mount_line *m,
 	int found;
 
 	while ((other = cryo_next_mount(k->m->theirs, m->dev, &next))) {
-		found = cryo_look_interrupted(k->c);
+		found = cryo_capture_interrupted(k->c);
 		if (!found && !strcmp(other->root, "/"))
 			found = find_at(k->m, other, &same->at);
 		if (found < 0)
@@ -403,7 +403,7 @@ static int look_at_each(struct mount_check *k)
 	u32 i;
 
 	for (i = 0; !err && i < k->m->theirs->n; i++) {
-		err = cryo_look_interrupted(k->c) ?: look_at_mount(k, &k->m->theirs->lines[i]);
+		err = cryo_capture_interrupted(k->c) ?: look_at_mount(k, &k->m->theirs->lines[i]);
 		cond_resched();
 	}
 	return err;
@@ -519,7 +519,7 @@ static pid_t find_witness(struct cryo_capture *c, struct cryo_mounts *m)
 	if (!page)
 		return -ENOMEM;
 	cryo_for_each_proc(p, c->req) {
-		pid = cryo_look_interrupted(c);
+		pid = cryo_capture_interrupted(c);
 		if (!pid && !p->gone && !p->zombie && p->task && space_of(p->task) == m->space &&
 		    get_whole_root(p->task, &m->root, page))
 			pid = p->pid;
@@ -590,7 +590,7 @@ int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p)
 			    CRYO_META_MAX / SZ_1M);
 		return 0;
 	}
-	return err ? cryo_refuse_unseen(c, p, "mounts", err) : 0;
+	return err ? cryo_refuse_uninspectable(c, p, "mounts", err) : 0;
 }
 
 /* Where the name of a Unix socket is, if that is in a mount namespace of the job's own: counted then. */

@@ -173,7 +173,7 @@ int cryo_check_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 	if (v->ids.ipc)
 		err = cryo_ipc_note(c, p, v->ids.ipc);
 	if (err)
-		err = cryo_refuse_unseen(c, p, "ipc namespace", err);
+		err = cryo_refuse_uninspectable(c, p, "ipc namespace", err);
 	if (err)
 		goto free;
 	if (v->device[0])

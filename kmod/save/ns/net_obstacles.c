@@ -232,7 +232,7 @@ int cryo_check_net(struct cryo_capture *c, struct cryo_proc *p, struct net *net)
 	}
 	kvfree(answer);
 	if (err)
-		err = cryo_refuse_unseen(c, p, "network namespace", err);
+		err = cryo_refuse_uninspectable(c, p, "network namespace", err);
 	look_for_filters(c, p, net);
 	return err;
 }

@@ -162,7 +162,7 @@ static int note_process(struct group_walk *w, struct cryo_proc *p)
 	int err = 0;
 
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
-		err = cryo_look_interrupted(w->c) ?: note_thread(w, t->task, cgrp);
+		err = cryo_capture_interrupted(w->c) ?: note_thread(w, t->task, cgrp);
 		cond_resched();
 	}
 	if (cgrp)
@@ -209,7 +209,7 @@ static int look_at_others(struct group_walk *w)
 
 	while (!err && at && w->alone) {
 		cryo_walk_tasks(PIDTYPE_PID, look_at_task, w, NULL, &at);
-		err = cryo_look_interrupted(w->c);
+		err = cryo_capture_interrupted(w->c);
 		cond_resched();
 	}
 	return err;
@@ -303,7 +303,7 @@ static int save_groups(struct group_walk *w)
 		all[n++] = s;
 	sort(all, n, sizeof(*all), by_level, NULL);
 	for (i = 0; i < n && got >= 0; i++) {
-		got = cryo_look_interrupted(w->c) ?: save_group(w, all[i], number);
+		got = cryo_capture_interrupted(w->c) ?: save_group(w, all[i], number);
 		number += got > 0;
 		cond_resched();
 	}

@@ -231,7 +231,7 @@ static int read_settings(struct cryo_capture *c, struct file *dir, struct cryo_c
 	int len, err = 0;
 
 	for (; !err && name < end; name += strlen(name) + 1) {
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 		len = err ?: read_setting(dir, name, texts);
 		if (len <= 0) {
 			err = len;

@@ -114,7 +114,7 @@ static int check_process(struct cryo_capture *c, struct cryo_proc *p)
 	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t)) {
 		check_thread(c, p, t);
 		cryo_check_thread_fs(c, t);
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 		if (err)
 			return err;
 	}

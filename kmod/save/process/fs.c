@@ -192,7 +192,7 @@ int cryo_find_directories(struct cryo_capture *c, struct cryo_proc *p)
 	p->own_directories = false;
 	xa_init_flags(&seen, XA_FLAGS_ACCOUNT);
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t))
-		err = note_directory(c, p, &seen, t) ?: cryo_look_interrupted(c);
+		err = note_directory(c, p, &seen, t) ?: cryo_capture_interrupted(c);
 	xa_destroy(&seen);
 	return err;
 }
@@ -348,7 +348,7 @@ int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p)
 	for (t = cryo_next_thread(p, NULL); t && !err; t = cryo_next_thread(p, t)) {
 		if (t->task == p->task || t->fs_first == t)
 			check_view(c, p, t->task);
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 	}
 	return err;
 }

@@ -162,7 +162,7 @@ int cryo_check_outsiders(struct cryo_capture *c)
 			put_task_struct(found[i]);
 		}
 		cond_resched();
-		err = cryo_look_interrupted(c);
+		err = cryo_capture_interrupted(c);
 	} while (at && !err);
 	say_more_children(c);
 	return err;

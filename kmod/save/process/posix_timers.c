@@ -260,7 +260,7 @@ static int take_timers(struct cryo_capture *c, struct cryo_proc *p, struct timer
 		if (!err)
 			put_timers(c, p, s, head, buf);
 		cond_resched();
-		err = err ?: buf->error ?: cryo_look_interrupted(c);
+		err = err ?: buf->error ?: cryo_capture_interrupted(c);
 	} while (!err && s->count == TIMER_BATCH);
 	head->next_id = s->next_id;
 	return err;

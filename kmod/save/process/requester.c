@@ -147,7 +147,7 @@ int cryo_requester_pipes(struct cryo_capture *c)
 		err = xa_err(xa_store(&w.seen, (unsigned long)w.next, xa_mk_value(1),
 				      GFP_KERNEL_ACCOUNT));
 		fput(w.next);
-		err = err ?: cryo_look_interrupted(c);
+		err = err ?: cryo_capture_interrupted(c);
 	} while (!err);
 	xa_destroy(&w.seen);
 	return err;

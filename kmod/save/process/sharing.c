@@ -98,7 +98,7 @@ int cryo_find_sharers(struct cryo_capture *c)
 
 	BUILD_BUG_ON(ARRAY_SIZE(c->sharers) != CRYO_NR_SHARED);
 	for (what = 0; !err && what < CRYO_NR_SHARED; what++)
-		err = find_sharers_of(c, what) ?: cryo_look_interrupted(c);
+		err = find_sharers_of(c, what) ?: cryo_capture_interrupted(c);
 	return err;
 }
 

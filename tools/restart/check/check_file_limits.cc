@@ -17,7 +17,7 @@
 
 #include "base/parse.h"
 #include "restart/check/check_limits.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/files/fanotify.h"
 #include "restart/files/files.h"
 #include "restart/ipc/mqueue.h"
@@ -41,7 +41,7 @@ std::string raise_text(const std::string& name, std::uint64_t value) {
 
 // How many watches of so many can be made now by them.  Each is a pair of an instance and a descriptor.
 std::uint64_t watches_to_be_had(const Context& context, const std::vector<std::size_t>& processes, std::uint64_t wanted) {
-  const std::string made = text_from_elsewhere([&] {
+  const std::string made = text_from_helper([&] {
     const NamesOf theirs(context, processes);
     const UniqueFd event(as_maker([] { return ::eventfd(0, EFD_CLOEXEC); }));
     std::vector<UniqueFd> watched, instances;

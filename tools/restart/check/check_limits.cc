@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/parse.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/files/files.h"
 #include "restart/ipc/sysv.h"
 #include "restart/ns/namespace_contents.h"
@@ -217,7 +217,7 @@ void LimitChecker::check_files() {
 
 // How many of so many can be made now, in the name of who has made the first of them.
 std::uint64_t instances_to_be_had(const Context& context, std::uint32_t inode, std::uint64_t wanted) {
-  const std::string made = text_from_elsewhere([&] {
+  const std::string made = text_from_helper([&] {
     const NamesOf maker = NamesOf::maker_of(context, inode);
     std::vector<UniqueFd> all;
     while (all.size() < wanted) {

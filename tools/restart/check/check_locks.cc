@@ -12,7 +12,7 @@
 #include "base/parse.h"
 #include "context/mountinfo.h"
 #include "restart/check/check.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/files/files.h"
 #include "restart/files/held_locks.h"
 #include "restart/ns/mounts.h"
@@ -92,7 +92,7 @@ bool is_of(const HeldLock& held, const std::string& path, const struct stat& now
 // Why the kernel gives no such lease now; empty: it does.  One that is given is back at once; who opens the file meanwhile waits for a
 // moment, and the signal for that is ignored.
 std::string lease_problem(const std::string& path, int access, int type) {
-  return text_from_elsewhere([&]() -> std::string {
+  return text_from_helper([&]() -> std::string {
     const UniqueFd file = names::open(path, (access == O_WRONLY ? O_WRONLY : O_RDONLY) | O_NONBLOCK);
     if (!file) return {};  // told as a problem of the file
     (void)::signal(SIGIO, SIG_IGN);

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/ns/namespace_contents.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
@@ -35,7 +35,7 @@ namespace {
 // Its owner tries it, in a process that ends after that.  Where a security module lets one be made that nobody has rights in, that is of
 // no use.
 std::string user_namespace_error(const Namespace& ns) {
-  return text_from_elsewhere([&ns]() -> std::string {
+  return text_from_helper([&ns]() -> std::string {
     const uid_t owner = ns.user->owner_uid;
     if (owner != ::geteuid() && ::seteuid(owner) != 0) return "";
     // Their number is compared with its limit elsewhere.

@@ -79,7 +79,7 @@ class Area {
   std::array<Chunk, 512> chunks_{};
 };
 
-// Processes that share memory use them as threads would: see second_life.h.
+// Processes that share memory use them as threads would: see vm_child.h.
 class Lock {
  public:
   Lock() noexcept {

@@ -424,7 +424,7 @@ void Child::run() {
 
 }  // namespace
 
-void become(const ChildInput& input, std::size_t index, std::size_t slot) {
+void become_saved_process(const ChildInput& input, std::size_t index, std::size_t slot) {
   Child(input, index, slot).run();
 }
 

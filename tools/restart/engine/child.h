@@ -49,6 +49,6 @@ struct ChildInput {
 };
 
 // Does not return: the caller becomes process `index` of the context, or leaves a report and exits.
-[[noreturn]] void become(const ChildInput& input, std::size_t index, std::size_t slot);
+[[noreturn]] void become_saved_process(const ChildInput& input, std::size_t index, std::size_t slot);
 
 }  // namespace cryo

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "restart/engine/second_life.h"
+#include "restart/engine/vm_child.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {
@@ -28,7 +28,7 @@ struct ForkRequest {
   bool new_pid_namespace = false;                // of which it is the first process
   std::vector<pid_t> outer{};    // its pids in the namespaces above the caller's, cr_restart's last
   int handle_fd = -1;            // of the restart: to get these
-  SecondLife* shared = nullptr;  // the child shares our memory, and begins there
+  VmChild* shared = nullptr;  // the child shares our memory, and begins there
   int tries = stub::kMaxTidTries;
 };
 

@@ -186,7 +186,7 @@ void Maker::live(std::size_t node) {
                            *input_.mapped,
                            *inherited_,
                            of_exited_leaders_};
-    become(child, index, node);
+    become_saved_process(child, index, node);
   } catch (const std::exception& error) {
     report(index, error);
   }

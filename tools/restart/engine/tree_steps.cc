@@ -171,7 +171,7 @@ void TreeRunner::create_sharing(std::size_t node, std::size_t step, ForkRequest 
     const auto* own = static_cast<Birth*>(argument);
     TreeRunner(own->runner).live_sharing(own->node, own->step);
   };
-  auto life = std::make_unique<SecondLife>(begin, birth.get(), input_.plan.nodes[node].shares_handlers);
+  auto life = std::make_unique<VmChild>(begin, birth.get(), input_.plan.nodes[node].shares_handlers);
   request.shared = life.get();
   const pid_t pid = fork_with_pid(request);
   (void)birth.release();

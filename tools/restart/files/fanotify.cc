@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/place.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/files/files.h"
 #include "restart/process/credentials.h"
 
@@ -167,14 +167,14 @@ FanotifyGroups::FanotifyGroups(const Context& context) {
     if (file.head.kind != CRYO_FILE_FANOTIFY) continue;
     const auto use = uses.find(id);
     const NamesOf theirs(context, use == uses.end() ? everybody(context) : use->second.processes);
-    groups_.emplace(id, from_elsewhere([&] { return make_group(*file.fanotify); }));
+    groups_.emplace(id, in_helper_process([&] { return make_group(*file.fanotify); }));
   }
 }
 
 std::size_t fanotify_groups_to_be_had(const Context& context) {
   const auto all = static_cast<std::size_t>(
       std::count_if(context.files.begin(), context.files.end(), [](const auto& entry) { return entry.second.fanotify.has_value(); }));
-  const std::string made = text_from_elsewhere([&] {
+  const std::string made = text_from_helper([&] {
     const auto uses = file_uses(context);
     std::vector<UniqueFd> groups;
     try {

@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/files/files.h"
 #include "restart/stub/step_kind.h"
 
@@ -130,7 +130,7 @@ std::string ring_problem(const cryo_uring& saved) {
 
 // Whose user this process is for a moment may stop it.
 std::string uring_problem(const cryo_uring& saved) {
-  return text_from_elsewhere([&] { return ring_problem(saved); });
+  return text_from_helper([&] { return ring_problem(saved); });
 }
 
 std::int32_t enabler_of(const Context& context, const File& file) {

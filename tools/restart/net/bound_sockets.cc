@@ -55,7 +55,7 @@ std::uint32_t kernel_device(dev_t device) {
 }
 
 // Numbers in a layered file system are not those of its inodes; in some others (btrfs) that of the device is not the kernel's.
-bool is_it(const SocketAnswer& answer, const std::string& name, const struct stat& now, bool layered) {
+bool is_answer_for(const SocketAnswer& answer, const std::string& name, const struct stat& now, bool layered) {
   if (!answer.file || layered) return answer.file && answer.name == name;
   return answer.file->udiag_vfs_ino == static_cast<std::uint32_t>(now.st_ino) &&
          (answer.file->udiag_vfs_dev == kernel_device(now.st_dev) || answer.name == name);
@@ -128,7 +128,7 @@ bool is_bound(int place, int type, const std::string& name) {
   const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   std::optional<bool> found;
   if (fd && ask_for_sockets(fd.get()))
-    found = any_answer(fd.get(), [&](const SocketAnswer& answer) { return is_it(answer, name, now, layered); });
+    found = any_answer(fd.get(), [&](const SocketAnswer& answer) { return is_answer_for(answer, name, now, layered); });
   return found ? *found : is_listed(name);
 }
 

@@ -129,7 +129,7 @@ void set_peer(int handle_fd, int fd, pid_t pid, std::uint32_t flags) {
 
 }  // namespace
 
-void name_nobody_at_other_end(int handle_fd, int fd) {
+void clear_peer_pid(int handle_fd, int fd) {
   set_peer(handle_fd, fd, 0, CRYO_PEER_PID_OTHER_END);
 }
 

@@ -46,7 +46,7 @@ void drop_all(int fd) {
     fail_errno("cannot attach a filter that drops messages until the socket is connected");
 }
 
-void drop_no_more(int fd) {
+void stop_dropping(int fd) {
   constexpr int kNone = 0;
   if (::setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &kNone, sizeof(kNone)) != 0)
     fail_errno("cannot take the filter from a socket");

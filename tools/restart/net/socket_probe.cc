@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/termination.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/net/lingering.h"
 #include "restart/net/sockets.h"
 #include "restart/net/unix_names.h"
@@ -46,7 +46,7 @@ UniqueFd socket_like(const Context& context, const File& file, bool shares) {
     if (!fd) fail_errno("cannot create a socket of family {}", family);
     return fd;
   };
-  return shares ? from_elsewhere(make) : make();
+  return shares ? in_helper_process(make) : make();
 }
 
 std::uint16_t inet_port_in(const Bytes& name) {

@@ -63,7 +63,7 @@ void Sockets::finish(const FileLookup& lookup) {
     if (file.connection) shut_down(file, lookup);
   for (const auto& [id, fd] : peers_)
     if (const File& file = input_.context.file(id); file.head.kind == CRYO_FILE_WAITING && file.connection->head.family == AF_UNIX)
-      name_nobody_at_other_end(input_.handle_fd, fd.get());
+      clear_peer_pid(input_.handle_fd, fd.get());
   peers_.clear();
   for (const auto& [id, file] : input_.context.files) {
     if (file.head.kind == CRYO_FILE_WAITING || !file.filter) continue;

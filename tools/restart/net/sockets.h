@@ -51,9 +51,9 @@ void set_socket_options(int fd, const File& file);
 
 // What goes through a filter comes after it, and what waits has come before it.
 void attach_filter(int fd, const File& file);
-// What comes to it is dropped until drop_no_more(): it is to be connected, and others may send to it before that.
+// What comes to it is dropped until stop_dropping(): it is to be connected, and others may send to it before that.
 void drop_all(int fd);
-void drop_no_more(int fd);
+void stop_dropping(int fd);
 // All sockets that share a port have it when one of them does.
 void attach_choice(int fd, const File& file);
 // All sockets of `context`; those of which the kernel numbers the ones with a port come in that order.
@@ -209,7 +209,7 @@ struct GonePeerInput {
 [[nodiscard]] std::set<pid_t> name_gone_peers(const GonePeerInput& input);
 
 // Who accepts the connection whose other end is `fd` is told of no process, rather than of the one that has made it here.
-void name_nobody_at_other_end(int handle_fd, int fd);
+void clear_peer_pid(int handle_fd, int fd);
 
 // In a process, when all exist: SO_PEERCRED of the Unix sockets among `fds` names the processes that it named.
 void name_peers(const Context& context, const RestartOptions& options, const std::set<pid_t>& named_before,

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/net/sockets.h"
 #include "restart/ns/namespaces.h"
 
@@ -96,7 +96,7 @@ void Sockets::finish_raw(const FileLookup& lookup) {
     if (!is_raw(file)) continue;
     throw_away_packets(lookup(id));
     // One filter takes the place of another.
-    if (!file.filter || file.filter->filter.empty()) drop_no_more(lookup(id));
+    if (!file.filter || file.filter->filter.empty()) stop_dropping(lookup(id));
     attach_filter(lookup(id), file);
   }
 }
@@ -111,7 +111,7 @@ std::string raw_problem(const Context& context, const File& file, int& code) {
   // Whose user this process is for a moment may stop it.
   UniqueFd probe;
   try {
-    probe = from_elsewhere([&] {
+    probe = in_helper_process([&] {
       UniqueFd fd(as_maker([&] { return ::socket(family, type, protocol); }, kRawCapability));
       if (!fd) fail_errno("socket");
       return fd;

@@ -120,7 +120,7 @@ void connect_udp(int fd, const File& file) {
   if (::connect(fd, raw(peer), static_cast<socklen_t>(peer.size())) != 0)
     fail_errno("cannot connect a UDP socket");
   // One filter takes the place of another.
-  if (!file.filter || file.filter->filter.empty()) drop_no_more(fd);
+  if (!file.filter || file.filter->filter.empty()) stop_dropping(fd);
   attach_filter(fd, file);
 }
 

@@ -303,10 +303,10 @@ void Sockets::finish_unix(const FileLookup& lookup) {
   // What one was sent before it was connected came from anybody: so it is filled first. Until then, others' messages are dropped.
   for (const auto& [id, file] : input_.context.files) {
     if (!is_unix(file)) continue;
-    if (one_way(file) && !file.queue.empty()) drop_no_more(lookup(id));
+    if (one_way(file) && !file.queue.empty()) stop_dropping(lookup(id));
     fill_unix(file, lookup);
     if (one_way(file)) connect_datagram(file, lookup);
-    if (one_way(file) && file.queue.empty()) drop_no_more(lookup(id));
+    if (one_way(file) && file.queue.empty()) stop_dropping(lookup(id));
   }
 }
 

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/place.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/net/bound_sockets.h"
 #include "restart/process/root_directory.h"
 #include "restart/process/working_directory.h"
@@ -204,7 +204,7 @@ int bind_as_called(int fd, const UnixName& name) {
   const auto size = static_cast<socklen_t>(name.address.bytes.size());
   if (name.root.empty()) return names::bind(fd, address, size);
   const bool own_user_namespace = is_capable_of_nothing();
-  (void)from_elsewhere([&] {
+  (void)in_helper_process([&] {
     enter_root(name.root);
     // In a user namespace of his own, he has no other user's rights anyway.
     std::optional<OwnNames> own;

@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/process/cgroup.h"
 #include "restart/process/credentials.h"
 #include "restart/rights/proc_files.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/net/sockets.h"
 #include "restart/ns/mounts.h"
 #include "restart/ns/namespace_contents.h"
@@ -166,7 +166,7 @@ UniqueFd Namespaces::socket(std::uint32_t net, int family, int type, int protoco
     return fd;
   };
   if (net == 0) return make();
-  return from_elsewhere([&] {
+  return in_helper_process([&] {
     join_with_owner(net);
     std::optional<OwnNames> own;
     if (context_.namespaces.at(net).head.owner != 0) own.emplace();
@@ -198,7 +198,7 @@ UniqueFd Namespaces::file_of(std::uint32_t id, std::uint32_t type) const {
 }
 
 UniqueFd Namespaces::made_user(const Namespace& ns) const {
-  return from_elsewhere([&] {
+  return in_helper_process([&] {
     leave_own_ids(ns.head.owner);
     if (ns.head.owner != 0) join(ns.head.owner);
     unshare_users(ns, [&] { act_as(ns.head.owner, ns.user->owner_uid); });
@@ -217,7 +217,7 @@ void Namespaces::make_parts(std::uint32_t id) {
         for (const std::size_t part : shown_again(*space.mnt, ns.mnt->mounts[i]))
           again.emplace_back(other, part);
     if (again.empty()) continue;
-    UniqueFd whole = descriptors_.park(from_elsewhere([&] {
+    UniqueFd whole = descriptors_.park(in_helper_process([&] {
       join_users(ns.head.owner);
       return new_file_system(ns.mnt->mounts[i], mount_help(id));
     }));
@@ -237,7 +237,7 @@ void Namespaces::make_parts(std::uint32_t id) {
 UniqueFd Namespaces::made(std::uint32_t id) const {
   const Namespace& ns = context_.namespaces.at(id);
   if (ns.user) return made_user(ns);
-  return from_elsewhere([&] {
+  return in_helper_process([&] {
     if (!ns.cgroup.empty()) enter_cgroup_root(ns.cgroup);
     const std::uint32_t base = ns.mnt ? copied_from(context_, id) : 0;
     const std::uint32_t owner = base == 0 ? 0 : context_.namespaces.at(base).head.owner;
@@ -268,7 +268,7 @@ void Namespaces::make_one(std::uint32_t id) {
 
 // Of a mount namespace: for those who cannot enter it.
 UniqueFd Namespaces::root_of(std::uint32_t id) const {
-  return from_elsewhere([&] {
+  return in_helper_process([&] {
     join_with_owner(id);
     UniqueFd fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!fd) fail_errno("cannot open the root directory of the mount namespace");
@@ -277,7 +277,7 @@ UniqueFd Namespaces::root_of(std::uint32_t id) const {
 }
 
 UniqueFd Namespaces::inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const {
-  return from_elsewhere([&] {
+  return in_helper_process([&] {
     join_with_owner(id);
     return work();
   });

@@ -10,7 +10,7 @@
 #include "base/unique_fd.h"
 #include "context/model.h"
 #include "restart/check/check.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/engine/options.h"
 #include "restart/files/descriptors.h"
 #include "restart/ns/mounts.h"
@@ -33,7 +33,7 @@ class Namespaces {
   [[nodiscard]] FdPair socket_pair(std::uint32_t net, int type, std::uint32_t uid, std::uint32_t gid) const;
   // A descriptor of the namespace `id`, or of cr_restart's own one of this type.  Throws Error.
   [[nodiscard]] UniqueFd file_of(std::uint32_t id, std::uint32_t type) const;
-  // Calls `work` in the ipc namespace `id`, as in elsewhere.h.
+  // Calls `work` in the ipc namespace `id`, as in helper_process.h.
   [[nodiscard]] UniqueFd inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const;
   // What user or group `id` of cr_restart's user namespace is called in that of who owns the namespace `ns`.
   [[nodiscard]] std::uint32_t id_inside(std::uint32_t ns, std::uint32_t id, bool group) const;

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/rights/proc_files.h"
 
 namespace cryo {

@@ -12,7 +12,7 @@
 
 #include "context/model.h"
 #include "restart/check/check.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/files/descriptors.h"
 
 namespace cryo {

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 #include "restart/process/cgroup.h"
 
 namespace cryo {
@@ -64,7 +64,7 @@ CpuMask mask_of(const std::string& text) {
 }  // namespace
 
 CpuMask cpus_to_be_had() {
-  return mask_of(text_from_elsewhere([] {
+  return mask_of(text_from_helper([] {
     (void)bind_to(every_cpu(kWords));
     return cpus_text(own_affinity());
   }));

@@ -19,14 +19,14 @@
 namespace cryo {
 namespace {
 
-struct NowThere {
+struct CurrentFile {
   struct ::statx stat {};
   std::uint32_t magic = 0;
   bool known = false;
 };
 
-NowThere look_there(int fd) {
-  NowThere now;
+CurrentFile stat_now(int fd) {
+  CurrentFile now;
   struct statfs system {};
   now.known = names::look(fd, now.stat) && ::fstatfs(fd, &system) == 0;
   now.magic = static_cast<std::uint32_t>(system.f_type);
@@ -37,7 +37,7 @@ bool has_birth(const cryo_inode& before) {
   return before.btime_sec != 0 || before.btime_nsec != 0;
 }
 
-bool is_same_inode(const cryo_inode& before, const NowThere& now) {
+bool is_same_inode(const cryo_inode& before, const CurrentFile& now) {
   if (now.stat.stx_ino != before.ino || (now.stat.stx_mode & S_IFMT) != (before.mode & S_IFMT)) return false;
   if (has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0)
     return now.stat.stx_btime.tv_sec == before.btime_sec && now.stat.stx_btime.tv_nsec == before.btime_nsec;
@@ -47,7 +47,7 @@ bool is_same_inode(const cryo_inode& before, const NowThere& now) {
 }
 
 // Tools that copy may know seconds only. Size and time are what any user can give a file of his.
-bool is_copy(const cryo_inode& before, const NowThere& now) {
+bool is_copy(const cryo_inode& before, const CurrentFile& now) {
   return S_ISREG(before.mode) && S_ISREG(now.stat.stx_mode) && now.stat.stx_size == before.size &&
          (now.stat.stx_uid == before.uid || is_capable_of_nothing()) &&
          now.stat.stx_mtime.tv_sec == before.mtime_sec &&
@@ -67,14 +67,14 @@ bool is_made_up(std::uint32_t magic) {
 Identity identity_of(const cryo_inode& before, int fd) {
   // Early contexts do not tell.
   if (before.fs_magic == 0 || is_made_up(before.fs_magic)) return Identity::kSame;
-  const NowThere now = look_there(fd);
+  const CurrentFile now = stat_now(fd);
   if (!now.known || is_same_inode(before, now)) return Identity::kSame;
   return is_copy(before, now) ? Identity::kCopy : Identity::kOther;
 }
 
 bool is_known_same(const cryo_inode& before, int fd) {
   constexpr std::uint32_t kFuse = 0x65735546;  // whose server says what it likes
-  const NowThere now = look_there(fd);
+  const CurrentFile now = stat_now(fd);
   if (!now.known || before.fs_magic == 0 || before.fs_magic == kFuse || is_made_up(before.fs_magic) ||
       now.magic != before.fs_magic || !is_same_inode(before, now))
     return false;
@@ -85,7 +85,7 @@ bool is_known_same(const cryo_inode& before, int fd) {
 
 bool is_other_since(std::uint64_t ino, std::uint64_t there_ns, int fd) {
   constexpr std::int64_t kSecond = 1000000000;
-  const NowThere now = look_there(fd);
+  const CurrentFile now = stat_now(fd);
   if (!now.known || now.magic == OVERLAYFS_SUPER_MAGIC) return false;
   if (now.stat.stx_ino != ino) return true;
   const statx_timestamp& born = now.stat.stx_btime;
@@ -113,7 +113,7 @@ bool is_up_since(const Context& context) {
 }  // namespace
 
 bool is_other_directory(const Context& context, const cryo_path& before, int fd) {
-  const NowThere now = look_there(fd);
+  const CurrentFile now = stat_now(fd);
   if (before.ino == 0 || !now.known || is_made_up(now.magic)) return false;
   if (is_other_since(before.ino, context.header.created_ns, fd)) return true;
   // What has no device of its own gets a number at each mount: of these, tmpfs alone is another one by that.
@@ -149,7 +149,7 @@ std::string made_at(const cryo_inode& before, const statx_timestamp& now) {
 }  // namespace
 
 std::string difference_of(const cryo_inode& before, int fd) {
-  const NowThere now = look_there(fd);
+  const CurrentFile now = stat_now(fd);
   const bool number = now.stat.stx_ino == before.ino;
   if (number && has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0)
     return made_at(before, now.stat.stx_btime);
@@ -158,7 +158,7 @@ std::string difference_of(const cryo_inode& before, int fd) {
 }
 
 std::string difference_of(const cryo_path& before, int fd) {
-  const NowThere now = look_there(fd);
+  const CurrentFile now = stat_now(fd);
   if (now.stat.stx_ino == before.ino && ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev)
     return fmt::format("made {}, after the checkpoint", time_text(now.stat.stx_btime.tv_sec, false, 0));
   cryo_inode inode{};

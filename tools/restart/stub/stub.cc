@@ -288,7 +288,7 @@ STUB_CODE void wait_until(const Parameters* p, std::uint32_t* count) {
   }
 }
 
-STUB_CODE void tell(std::uint32_t* word) {
+STUB_CODE void set_and_wake(std::uint32_t* word) {
   __atomic_store_n(word, 1, __ATOMIC_RELEASE);
   raw_syscall(SYS_futex, address_of(word), FUTEX_WAKE, 0x7fffffff);
 }
@@ -309,7 +309,7 @@ STUB_CODE void wait_for(const Parameters* p, std::uint32_t* word) {
 extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   using namespace cryo::stub;
   Parameters* p = static_cast<Parameters*>(argument);
-  tell(&p->turn->in_stub);
+  set_and_wake(&p->turn->in_stub);
   make_calls(p, p->memory_calls, p->nr_memory_calls, 0);
   read_contents(p);
   set_all_tags(p);
@@ -318,7 +318,7 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   if (p->wait_mapped != 0) wait_until(p, &p->gate->mapped);
   if (p->memory_of != nullptr) wait_for(p, &p->memory_of->memory);
   make_calls(p, p->process_calls, p->nr_process_calls, 0);
-  tell(&p->turn->memory);
+  set_and_wake(&p->turn->memory);
   leave_gate(p);
   for (std::uint32_t i = 1; i < p->nr_threads; ++i) create_thread(p, &p->threads[i]);
   Thread* leader = &p->threads[0];

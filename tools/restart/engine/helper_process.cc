@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/elsewhere.h"
+#include "restart/engine/helper_process.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -88,14 +88,14 @@ FdPair pair_from_elsewhere(const std::function<FdPair()>& make) {
   return {UniqueFd(answer.fd), UniqueFd(answer.second)};
 }
 
-UniqueFd from_elsewhere(const std::function<UniqueFd()>& make) {
+UniqueFd in_helper_process(const std::function<UniqueFd()>& make) {
   return pair_from_elsewhere([&] { return FdPair(make(), UniqueFd()); }).first;
 }
 
-std::string text_from_elsewhere(const std::function<std::string()>& ask) {
+std::string text_from_helper(const std::function<std::string()>& ask) {
   std::string text;
   try {
-    (void)from_elsewhere([&]() -> UniqueFd { throw Error(EAGAIN, "T" + ask()); });
+    (void)in_helper_process([&]() -> UniqueFd { throw Error(EAGAIN, "T" + ask()); });
   } catch (const Error& error) {
     text = error.what();
     if (error.code() != EAGAIN || !text.starts_with('T')) throw;

@@ -12,12 +12,12 @@ namespace cryo {
 
 // Calls `make` in a process that has the caller's memory as it is now, shares its descriptors, and ends
 // after that.  Returns what `make` returned; throws the Error that it threw.
-[[nodiscard]] UniqueFd from_elsewhere(const std::function<UniqueFd()>& make);
+[[nodiscard]] UniqueFd in_helper_process(const std::function<UniqueFd()>& make);
 using FdPair = std::pair<UniqueFd, UniqueFd>;
 [[nodiscard]] FdPair pair_from_elsewhere(const std::function<FdPair()>& make);
 
 // The same of what is told; at most 1000 bytes of it.
-[[nodiscard]] std::string text_from_elsewhere(const std::function<std::string()>& ask);
+[[nodiscard]] std::string text_from_helper(const std::function<std::string()>& ask);
 
 // Makes a process that calls `work`, and waits for its end when the object is destroyed or asked.  The work
 // starts when it is told to.

@@ -12,14 +12,14 @@
 
 namespace cryo {
 
-class SecondLife {
+class VmChild {
  public:
   using Entry = void (*)(void* argument);
 
   // Throws Error.
-  SecondLife(Entry entry, void* argument, bool shares_handlers);
-  SecondLife(const SecondLife&) = delete;
-  SecondLife& operator=(const SecondLife&) = delete;
+  VmChild(Entry entry, void* argument, bool shares_handlers);
+  VmChild(const VmChild&) = delete;
+  VmChild& operator=(const VmChild&) = delete;
 
   // clone3() with these arguments, besides which the memory is shared. The child calls entry(argument), which
   // does not return, when it has been let go, and ends if its pid is another one than `wanted` (0: any).

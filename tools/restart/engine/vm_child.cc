@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/second_life.h"
+#include "restart/engine/vm_child.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -62,7 +62,7 @@ void register_rseq() {
 
 }  // namespace
 
-SecondLife::SecondLife(Entry entry, void* argument, bool shares_handlers)
+VmChild::VmChild(Entry entry, void* argument, bool shares_handlers)
     : entry_(entry), argument_(argument), shares_handlers_(shares_handlers) {
   const Left left = make_and_lose_thread();
   stack_size_ = kHelperStackSize - kThreadRoom;
@@ -70,8 +70,8 @@ SecondLife::SecondLife(Entry entry, void* argument, bool shares_handlers)
   thread_pointer_ = left.thread_pointer;
 }
 
-void SecondLife::begin(void* life) {
-  auto* self = static_cast<SecondLife*>(life);
+void VmChild::begin(void* life) {
+  auto* self = static_cast<VmChild*>(life);
   if (self->wanted_ != 0 && ::getpid() != self->wanted_) ::_exit(0);
   while (__atomic_load_n(&self->may_go_, __ATOMIC_ACQUIRE) == 0)
     stub::raw_syscall(SYS_futex, reinterpret_cast<std::uint64_t>(&self->may_go_), FUTEX_WAIT, 0, 0);
@@ -80,7 +80,7 @@ void SecondLife::begin(void* life) {
   ::_exit(1);
 }
 
-long SecondLife::clone(clone_args args, pid_t wanted) {
+long VmChild::clone(clone_args args, pid_t wanted) {
   wanted_ = wanted;
   args.flags |= CLONE_VM | CLONE_SETTLS | CLONE_CHILD_CLEARTID;
   if (shares_handlers_) args.flags |= CLONE_SIGHAND;
@@ -92,12 +92,12 @@ long SecondLife::clone(clone_args args, pid_t wanted) {
   return stub::clone_thread(&args, sizeof(args), begin, this);
 }
 
-void SecondLife::let_go() {
+void VmChild::let_go() {
   __atomic_store_n(&may_go_, 1, __ATOMIC_RELEASE);
   ::syscall(SYS_futex, &may_go_, FUTEX_WAKE, 1);
 }
 
-void SecondLife::wait_until_gone() {
+void VmChild::wait_until_gone() {
   while (__atomic_load_n(&alive_, __ATOMIC_ACQUIRE) != 0)
     ::syscall(SYS_futex, &alive_, FUTEX_WAIT, 1, nullptr);
 }
