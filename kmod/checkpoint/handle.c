@@ -31,6 +31,7 @@
 #include "lib/point.h"
 #include "lib/trace.h"
 #include "memory/track.h"
+#include "request/connections.h"
 #include "request/request.h"
 #include "request/scope.h"
 
@@ -85,6 +86,7 @@ static int notify_and_capture(struct cryo_request *req)
 void cryo_request_resume(struct cryo_request *req)
 {
 	req->resumed = true;
+	cryo_connections_forget(req);
 	cryo_thaw(req);
 	cryo_notify_end(req, 0);
 	cryo_point("went-on");
@@ -110,6 +112,8 @@ static int send_signals(struct cryo_request *req, bool last)
 
 	if (!req->signal)
 		return 0;
+	if (req->signal == SIGKILL)
+		cryo_connections_abort(req);
 	cryo_for_each_proc(p, req) {
 		cond_resched();
 		if (p->omitted || p->signalled || (!all && cryo_notify_ends_later(p)))
@@ -140,6 +144,9 @@ static int end_request(struct cryo_request *req, int result)
 	cryo_notify_wait(req);
 	last = send_signals(req, true);
 	cryo_point("scope-end");
+	if (last || first)
+		cryo_connections_keep(req);
+	cryo_connections_forget(req);
 	cryo_scope_end(req);
 	return last ?: first;
 }
@@ -272,11 +279,15 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 	if (cryo_request_lock(req))
 		return -EINTR;
 	if (req->state == CRYO_STATE_HELD) {
+		if (signal == SIGKILL)
+			cryo_connections_abort(req);
 		ret = signal ? signal_scope(req, signal) : 0;
 		if (!ret) {
 			req->signal = signal;
 			ret = end_request(req, 0);
 			cryo_request_state(req, CRYO_STATE_DONE);
+		} else {
+			cryo_connections_keep(req);
 		}
 	}
 	cryo_request_unlock(req);

@@ -19,6 +19,7 @@
 #include "lib/in_use.h"
 #include "lib/log.h"
 #include "lib/unload.h"
+#include "request/connections.h"
 #include "request/events.h"
 #include "request/request.h"
 
@@ -42,6 +43,7 @@ static void request_free(struct kref *ref)
 		put_cred(req->voter);
 	kfree(req->dest);
 	cryo_device_rules_free(req);
+	cryo_connections_forget(req);
 	cryo_log_free(&req->log);
 	kfree(req);
 	cryo_use_end(CRYO_USE_CHECKPOINT);

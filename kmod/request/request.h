@@ -158,6 +158,7 @@ struct cryo_request {
 	bool done;			/* RUN has ended */
 	bool resumed;			/* the processes, before the context was written */
 	int signal;			/* that they get at the end; 0: none */
+	struct cryo_buf connections;	/* see connections.h */
 	wait_queue_head_t done_wait;	/* poll() */
 
 	struct list_head devices;	/* rules, see device_rules.c; fixed once it runs */
