@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Where a request begins and ends: with the callbacks of its processes. */
 #include "check.h"
+#include <sys/mman.h>
 
 enum { ROUNDS = 20 };
 
@@ -290,6 +291,61 @@ static void command_signals(void)
 	command_signal_comes("--early-stop", CR_THREAD_CONTEXT, true, NULL);
 }
 
+/*
+ * Of a program that has no callback, and so nothing to do after the checkpoint: it does not run between what the context has and the
+ * signal.  *at[0] is what it has counted to, *at[1] that it is to end.
+ */
+static void counting(volatile unsigned long *at)
+{
+	volatile unsigned long count = 0;
+	cr_client_id_t id = cr_init();
+
+	/* A section: the process takes part in its checkpoints from then on. */
+	cr_enter_cs(id);
+	cr_leave_cs(id);
+	at[2] = 1;
+	for (;;) {
+		if (at[0] != count)
+			_exit(9);
+		if (at[1])
+			_exit(0);
+		count++;
+		at[0] = count;
+	}
+}
+
+static void nothing_is_lost(void)
+{
+	int fd = open("count", O_RDWR | O_CREAT | O_TRUNC, 0600), status, i, good = 0, same = 0;
+	volatile unsigned long *at;
+	char text[64];
+	pid_t pid;
+
+	if (ftruncate(fd, 4096))
+		return;
+	at = (volatile unsigned long *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return;
+	for (i = 0; i < 5; i++) {
+		at[0] = at[1] = at[2] = 0;
+		pid = fork();
+		if (pid == 0)
+			counting(at);
+		while (!at[2])
+			pause_ms(1);
+		snprintf(text, sizeof(text), "exec cr_checkpoint --kill -q -f c %d", (int)pid);
+		good += system(text) == 0;
+		good += end_of(pid) == 256 + SIGKILL;
+		at[1] = 1;
+		status = system("exec cr_restart -q c");
+		same += WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		unlink("c");
+	}
+	is(good, 10, "a program without callbacks is killed by its checkpoint");
+	is(same, 5, "and has not run after it");
+	close(fd);
+}
+
 /* It is not there any more when cr_checkpoint() would return. */
 static void for_good(void)
 {
@@ -318,6 +374,7 @@ int main(void)
 	is(job(begins_signal), 0, "the beginning, signal context");
 	is(job(signals), 0, "signals");
 	is(job(command_signals), 0, "signals by cr_checkpoint");
+	is(job(nothing_is_lost), 0, "without callbacks");
 	is(job(for_good), 0, "refused for good");
 	return finish();
 }

@@ -15,6 +15,7 @@ run_one() # PROGRAM
 		return
 	fi
 	echo "not ok $tap - ${1##*/}"
+	grep '^not ok' "$log" | sed 's/^/# /'
 	sed 's/^/# /' "$log" | tail -n 40
 	bad=1
 }

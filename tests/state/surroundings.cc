@@ -290,7 +290,12 @@ void Surroundings::rewrite(const Path& path, const std::string& contents) {
 
 void Surroundings::move(const Path& path) { aside(path, path.string() + ".moved"); }
 
-void Surroundings::remove(const Path& path) { aside(path, store_.path() / "removed"); }
+// Out of the directory, unless it is on a file system of its own (/dev/shm).
+void Surroundings::remove(const Path& path) {
+    const bool same = look(path.parent_path()).st_dev == look(store_.path()).st_dev;
+
+    aside(path, same ? store_.path() / "removed" : path.parent_path() / ".crtest-removed");
+}
 
 void Surroundings::replace(const Path& path) {
     const struct stat st = look(path);
