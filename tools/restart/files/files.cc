@@ -86,7 +86,7 @@ class FileMaker {
     std::uint32_t file = 0;              // the first, who opened which
   };
   std::map<std::uint32_t, Contents> contents_;     // by inode
-  std::map<std::uint32_t, UniqueFd> directories_;  // removed ones, by inode
+  std::map<std::pair<TreeOf, std::uint32_t>, UniqueFd> directories_;  // removed ones, by inode
   std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
   std::map<std::uint32_t, UniqueFd> any_end_;      // by inode: to open further ends by
   Terminals terminals_;
@@ -156,11 +156,12 @@ UniqueFd FileMaker::memory_file(const File& file, const FileUse& use) {
 
 UniqueFd FileMaker::removed_directory(const File& file, const FileUse& use) {
   const Inode& inode = input_.context.inode(file.head.inode);
-  auto base = directories_.find(inode.id);
+  const auto key = std::make_pair(tree_of_file(input_, file, use), inode.id);
+  auto base = directories_.find(key);
   if (base == directories_.end()) {
-    UniqueFd fd = make_removed_directory_of(input_, file.head.mnt, input_.options.relocations.apply(file.path),
-                                            {inode.head.mode, inode.head.uid, inode.head.gid});
-    base = directories_.emplace(inode.id, input_.descriptors.park(std::move(fd))).first;
+    UniqueFd fd = make_removed_directory(input_, key.first, input_.options.relocations.apply(file.path),
+                                         {inode.head.mode, inode.head.uid, inode.head.gid});
+    base = directories_.emplace(key, input_.descriptors.park(std::move(fd))).first;
   }
   return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
 }

@@ -86,6 +86,15 @@ struct RestoredTerminal {
   UniqueFd slave;
 };
 
+// Whose tree `..` of a directory leads into. Processes in different ones have one directory of their own each: it is empty.
+struct TreeOf {
+  std::uint32_t mnt = 0;  // mount namespace of the context; 0: cr_restart's
+  std::string root;       // root directory of the process (chroot), as cr_restart sees it; empty: that of the namespace
+  auto operator<=>(const TreeOf&) const = default;
+};
+[[nodiscard]] TreeOf tree_of(const RestartOptions& options, const Process& process, const Thread& thread);
+[[nodiscard]] TreeOf tree_of_file(const FileRestoreInput& input, const File& file, const FileUse& use);
+
 // All open files of the job, made before its first process, which inherits them, and its children from it.
 struct FileStore {
   std::map<std::uint32_t, FileUse> uses;
@@ -97,7 +106,7 @@ struct FileStore {
   std::vector<RestoredTerminal> terminals;
 
   // Removed ones that processes are in, by device and inode.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, UniqueFd> directories;
+  std::map<std::tuple<TreeOf, std::uint64_t, std::uint64_t>, UniqueFd> directories;
 
   // By file and number: descriptors that become cr_restart's own ones.
   std::map<std::pair<std::uint32_t, std::uint32_t>, StandardSource> standard;
@@ -170,12 +179,9 @@ void fill_pipe(const Pipe& pipe, int reader, int writer);
 struct DirectoryAttributes {
   std::uint32_t mode, uid, gid;
 };
-[[nodiscard]] UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
+[[nodiscard]] UniqueFd make_removed_directory(FileRestoreInput& input, const TreeOf& tree, const std::string& path,
                                               const DirectoryAttributes& attributes);
 // Working directories: several processes may be in one, or have it open.
-// The same where the name is one of the mount namespace `mnt` of the context; 0: of cr_restart's.
-[[nodiscard]] UniqueFd make_removed_directory_of(FileRestoreInput& input, std::uint32_t mnt, const std::string& path,
-                                                 const DirectoryAttributes& attributes);
 void make_removed_cwds(FileRestoreInput& input, FileStore& store);
 
 // Owners, their signals and O_ASYNC of the files at `fds`, by calls of the stub.

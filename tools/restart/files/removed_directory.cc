@@ -2,10 +2,14 @@
 // Directories that have been removed while somebody was in them: made, opened, and removed again.  Nothing
 // can be in them, so an empty one is what it was.
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <tuple>
+#include <vector>
 
 #include "base/error.h"
 #include "base/random_part.h"
@@ -15,56 +19,109 @@
 namespace cryo {
 namespace {
 
-// Somebody has taken the name, or nothing can be made there: another one will do.
-std::string substitute(const std::string& path, MissingDirectories& missing) {
-  for (std::string name : {path + ".XXXXXX", std::string("/tmp/cryo-XXXXXX")}) {
+// In `parent`, which looks afterwards as it did before.
+UniqueFd make_below(int parent) {
+  const std::string name = "cryo-" + random_part();
+  struct stat before;
+  if (::fstat(parent, &before) != 0 || names::mkdir_below(parent, name, 0700) != 0) return {};
+  UniqueFd fd = names::open_below(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+  const int error = errno;
+  (void)names::unlinkat(parent, name, AT_REMOVEDIR);
+  cryo_inode wanted{};
+  wanted.mtime_sec = before.st_mtim.tv_sec;
+  wanted.mtime_nsec = static_cast<std::uint32_t>(before.st_mtim.tv_nsec);
+  (void)names::set_time(parent, wanted);
+  if (!fd) fail(error, "cannot open a removed directory that has just been recreated");
+  return fd;
+}
+
+// In a file system of its own, mounted nowhere: `..` leads nowhere. What is left where nothing can be written to.
+UniqueFd make_apart() {
+  const UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC)));
+  if (!context || ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, "mode", "1777", 0) != 0 ||
+      ::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
+    return {};
+  const UniqueFd mount(static_cast<int>(
+      ::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)));
+  return mount ? make_below(mount.get()) : UniqueFd();
+}
+
+// Where it cannot be given away, it is the caller's: he has restarted the process as himself.
+UniqueFd with_attributes(UniqueFd fd, const std::string& path, const DirectoryAttributes& attributes) {
+  (void)names::fchown(fd.get(), attributes.uid, attributes.gid);
+  if (names::fchmod(fd.get(), attributes.mode & 07777) != 0) fail_errno("cannot set the mode of the removed directory {}", path);
+  return fd;
+}
+
+// Somebody has taken the name, or nothing can be made there: another one will do, in the root directory of who has it.
+std::string substitute(const std::string& path, const std::string& root, MissingDirectories& missing) {
+  for (std::string name : {path + ".XXXXXX", root + "/tmp/cryo-XXXXXX"}) {
     if (name.front() != '/' || !names::make_temporary_directory(name)) continue;
     missing.note(name);
     return name;
   }
-  fail_errno("cannot recreate the removed directory {}", path);
+  return "";
 }
 
-// In a mount namespace of the job's own: `..` of it leads to where it was made, which must not be the machine's tree.
-UniqueFd make_in_namespace(CreatedPaths& created, int root, const DirectoryAttributes& attributes) {
+// On the machine's own tree. Nothing: it cannot be made there.
+UniqueFd make_on_machine(CreatedPaths& created, std::string path, const std::string& root) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const DeathDeferred deferred(created);
-  const std::string name = "cryo-" + random_part();
-  for (const char* parent : {"tmp", "var/tmp", "dev/shm", "."}) {
-    const UniqueFd place = names::open_below(root, parent, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (!place || names::mkdir_below(place.get(), name, 0700) != 0) continue;
-    UniqueFd fd = names::open_below(place.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    const int error = errno;
-    (void)names::unlinkat(place.get(), name, AT_REMOVEDIR);
-    if (!fd) fail(error, "cannot open a removed directory that has just been recreated");
-    (void)names::fchown(fd.get(), attributes.uid, attributes.gid);
-    if (names::fchmod(fd.get(), attributes.mode & 07777) != 0) fail_errno("cannot set the mode of a removed directory");
-    return fd;
+  MissingDirectories missing(created);
+  if (path.empty() || !missing.make(path)) path = substitute(path, root, missing);
+  if (path.empty()) return {};
+  UniqueFd fd = names::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!fd) fail_errno("cannot open {}", path);
+  return fd;
+}
+
+// In a mount namespace of the job's own, the root directory of which is `place`: where it was, or somewhere in the root directory of who
+// has it. `..` must lead neither to the machine's tree nor out of that. Nothing: it cannot be made there.
+UniqueFd make_in_namespace(CreatedPaths& created, int place, const std::string& path, const std::string& root) {
+  const DeathDeferred deferred(created);
+  const std::string::size_type slash = path.find_last_of('/');
+  std::vector<std::string> parents;
+  if (slash != std::string::npos) parents.push_back(path.substr(0, slash));
+  for (const char* other : {"/tmp", "/var/tmp", "/dev/shm", ""}) parents.push_back(root + other);
+  for (const std::string& parent : parents) {
+    const UniqueFd at = names::open_in_root(place, parent.empty() ? "/" : parent, O_PATH | O_DIRECTORY);
+    if (!at) continue;
+    if (UniqueFd fd = make_below(at.get())) return fd;
   }
-  fail_errno("cannot recreate a removed directory in its mount namespace (in /tmp, /var/tmp, /dev/shm or /)");
+  return {};
 }
 
 }  // namespace
 
-UniqueFd make_removed_directory_of(FileRestoreInput& input, std::uint32_t mnt, const std::string& path,
-                                   const DirectoryAttributes& attributes) {
-  if (mnt == 0) return make_removed_directory(input.created, path, attributes);
-  const auto root = input.roots.find(mnt);
-  if (root == input.roots.end()) fail(ESRCH, "cannot recreate the removed directory {}: its mount namespace {} is not there", path, mnt);
-  return make_in_namespace(input.created, root->second.get(), attributes);
+TreeOf tree_of(const RestartOptions& options, const Process& process, const Thread& thread) {
+  const std::optional<Root>& root = thread.fs ? thread.root : process.threads.front().root;
+  std::string path = root ? options.relocations.apply(root->path) : "";
+  return {process.namespaces.mnt, path == "/" ? "" : path};
 }
 
-UniqueFd make_removed_directory(CreatedPaths& created, std::string path,
+TreeOf tree_of_file(const FileRestoreInput& input, const File& file, const FileUse& use) {
+  const Process& process = input.context.processes[use.process];
+  TreeOf tree = tree_of(input.options, process, process.threads.front());
+  // It has come from another one.
+  if (tree.mnt != file.head.mnt) tree = {file.head.mnt, ""};
+  return tree;
+}
+
+UniqueFd make_removed_directory(FileRestoreInput& input, const TreeOf& tree, const std::string& path,
                                 const DirectoryAttributes& attributes) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  const DeathDeferred deferred(created);
-  MissingDirectories missing(created);
-  if (path.empty() || !missing.make(path)) path = substitute(path, missing);
-  UniqueFd fd = names::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!fd) fail_errno("cannot open {}", path);
-  // Where the caller may not give it away, it is his: he has restarted the process as himself.
-  (void)names::fchown(fd.get(), attributes.uid, attributes.gid);
-  if (names::fchmod(fd.get(), attributes.mode & 07777) != 0) fail_errno("cannot set the mode of {}", path);
-  return fd;
+  UniqueFd fd;
+  if (tree.mnt == 0) {
+    fd = make_on_machine(input.created, path, tree.root);
+  } else {
+    const auto place = input.roots.find(tree.mnt);
+    if (place == input.roots.end())
+      fail(ESRCH, "cannot recreate the removed directory {}: its mount namespace {} is not there", path, tree.mnt);
+    fd = make_in_namespace(input.created, place->second.get(), path, tree.root);
+  }
+  const int error = errno;
+  if (!fd) fd = make_apart();
+  if (!fd) fail(error, "cannot recreate the removed directory {} at its place, in {}/tmp, or in a file system of its own", path, tree.root);
+  return with_attributes(std::move(fd), path, attributes);
 }
 
 void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
@@ -72,23 +129,24 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
     const File& file = input.context.file(id);
     if (file.head.kind != CRYO_FILE_REMOVED_DIR) continue;
     const cryo_inode& inode = input.context.inode(file.head.inode).head;
-    store.directories.try_emplace({inode.dev, inode.ino}, input.descriptors.park_copy(fd.get()));
+    store.directories.try_emplace({tree_of_file(input, file, store.uses.at(id)), inode.dev, inode.ino},
+                                  input.descriptors.park_copy(fd.get()));
   }
-  const auto make = [&](const cryo_path& head, const std::string& saved, const Creds& creds, std::uint32_t mnt) {
-    const auto key = std::make_pair(head.dev, head.ino);
+  const auto make = [&](const cryo_path& head, const std::string& saved, const Process& process, const Thread& thread) {
+    const TreeOf tree = tree_of(input.options, process, thread);
+    const auto key = std::make_tuple(tree, head.dev, head.ino);
     if (!(head.flags & CRYO_PATH_DELETED) || store.directories.contains(key)) return;
     const std::uint32_t mode = head.mode != 0 ? head.mode : 0755;
-    UniqueFd fd = make_removed_directory_of(input, mnt, input.options.relocations.apply(saved),
-                                            {mode, creds.head.euid, creds.head.egid});
+    UniqueFd fd = make_removed_directory(input, tree, input.options.relocations.apply(saved),
+                                         {mode, process.creds->head.euid, process.creds->head.egid});
     store.directories.emplace(key, input.descriptors.park(std::move(fd)));
   };
   for (std::size_t i = 0; i < input.context.processes.size(); ++i) {
     const Process& process = input.context.processes[i];
     const NamesOf theirs(input.context, i);
-    const std::uint32_t mnt = process.namespaces.mnt;
-    if (process.cwd) make(process.cwd->head, process.cwd->path, *process.creds, mnt);
+    if (process.cwd) make(process.cwd->head, process.cwd->path, process, process.threads.front());
     for (const Thread& thread : process.threads)
-      if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, *process.creds, mnt);
+      if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, process, thread);
   }
 }
 

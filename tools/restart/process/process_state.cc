@@ -53,11 +53,11 @@ cryo_rlimit limit_here(const Process& process, std::uint32_t resource) {
   return limit;
 }
 
-void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store,
+void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& options, const FileStore& store,
                      std::uint64_t created_ns) {
   const std::string path = options.relocations.apply(cwd.path);
   if (cwd.head.flags & CRYO_PATH_DELETED) {
-    const UniqueFd& directory = store.directories.at({cwd.head.dev, cwd.head.ino});
+    const UniqueFd& directory = store.directories.at({tree, cwd.head.dev, cwd.head.ino});
     if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);
     return;
   }
@@ -66,7 +66,7 @@ void enter_directory(const Path& cwd, const RestartOptions& options, const FileS
 
 void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
                  std::uint64_t created_ns) {
-  enter_directory(*process.cwd, options, store, created_ns);
+  enter_directory(*process.cwd, tree_of(options, process, process.threads.front()), options, store, created_ns);
 }
 
 namespace {

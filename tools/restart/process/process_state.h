@@ -23,7 +23,8 @@ void raise_limits(const Process& process);
 // The caller's working directory becomes `cwd`; one that has been removed is in `store`. The name is that of
 // who is said to have it (names.h).  `created_ns`: of the context.
 struct FileStore;
-void enter_directory(const Path& cwd, const RestartOptions& options, const FileStore& store,
+struct TreeOf;
+void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& options, const FileStore& store,
                      std::uint64_t created_ns);
 void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
                  std::uint64_t created_ns);

@@ -36,7 +36,7 @@ ThreadDirectories::ThreadDirectories(const Process& process, const RestartOption
       other_roots_(std::ranges::any_of(process.threads, [](const Thread& thread) { return thread.root.has_value(); })) {
   for (const Thread& thread : process.threads) {
     if (!thread.fs || thread.fs->head.same_as != thread.head.tid) continue;
-    enter_directory({thread.fs->head.cwd, thread.fs->path}, options, store, created_ns);
+    enter_directory({thread.fs->head.cwd, thread.fs->path}, tree_of(options, process_, thread), options, store, created_ns);
     add(thread.head.tid, thread.fs->head.umask, root_of(thread, options, created_ns));
   }
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <sys/fanotify.h>
 #include <sys/inotify.h>
@@ -586,6 +587,14 @@ int names::set_attributes(int place, const cryo_inode& wanted) {
 
 UniqueFd names::open_below(int directory, const std::string& path, int flags, mode_t mode) {
   return UniqueFd(with_rights(path, [&] { return open_name(directory, path, flags, mode); }, 0, Extent::kOpener));
+}
+
+UniqueFd names::open_in_root(int directory, const std::string& path, int flags) {
+  struct open_how how {};
+  how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return UniqueFd(with_rights(
+      path, [&] { return static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))); }, 0, Extent::kOpener));
 }
 
 UniqueFd names::open(const std::string& path, int flags, mode_t mode) {

@@ -206,6 +206,8 @@ void enter(const Again& again);
 // As the system calls of the same names.
 [[nodiscard]] UniqueFd open(const std::string& path, int flags, mode_t mode = 0);
 [[nodiscard]] UniqueFd open_below(int directory, const std::string& path, int flags, mode_t mode);
+// Links and ".." stay in `directory`, as after chroot(2).
+[[nodiscard]] UniqueFd open_in_root(int directory, const std::string& path, int flags);
 [[nodiscard]] UniqueFd open_regular(const std::string& path);  // to look into it: nothing else is opened, not even for a moment
 [[nodiscard]] UniqueFd open_fifo(const std::string& path, int flags, int directory = -100);  // whose pipe is charged to who opens it first
 [[nodiscard]] UniqueFd make_temporary(std::string& name_template);
