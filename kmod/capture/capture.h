@@ -63,6 +63,7 @@ struct cryo_object {
 	/* Of sockets and what goes through them. */
 	struct sock *sk;		/* counted; of a connection that nobody has accepted, which has no file */
 	struct cryo_object *listener;	/* of such a one */
+	bool calling;			/* connect(2) had not been answered when it was checked */
 	struct cryo_object *first_waiting;	/* of a listening socket; the others are behind it in the list */
 	int carrier;			/* descriptor of a socket through which it is being passed, or -1 */
 };

@@ -42,22 +42,6 @@ static bool expect_socket(int fd, const char *reason)
 	return true;
 }
 
-/* The listener's queue is full, so that nobody answers. */
-static int half_open;
-
-static bool make_connecting(void)
-{
-	struct sockaddr_in name;
-
-	listener(0, &name);
-	for (int i = 0; i < 8; i++) {
-		half_open = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
-		if (connect(half_open, (struct sockaddr *)&name, sizeof(name)) && errno != EINPROGRESS)
-			return false;
-	}
-	return expect_socket(half_open, "connection that is being made");
-}
-
 /* The listener waits for the first bytes. */
 static int deferring, deferred;
 
@@ -328,7 +312,6 @@ struct obstacle obstacles[] = {
 	{ .name = "udplite", .make = make_udplite },
 	{ .name = "sctp", .make = make_sctp },
 	{ .name = "dccp", .make = make_dccp },
-	{ .name = "tcp-connecting", .make = make_connecting },
 	{ .name = "tcp-deferred", .make = make_deferred, .works = works_deferred },
 	{ .name = "tcp-urgent", .make = make_tcp_urgent, .works = works_tcp_urgent },
 	{ .name = "spliced", .make = make_spliced, .works = works_spliced },
@@ -351,5 +334,5 @@ const struct crt_test crt_test = {
 	.setup = refuse_setup,
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE,
-	.cases = "tcp-connecting tcp-deferred tcp-urgent unix-urgent letter",
+	.cases = "tcp-deferred tcp-urgent unix-urgent letter",
 };

@@ -197,6 +197,7 @@ TEST("connections") {
                      [](File& a, File&) { a.connection->head.peer = 99; });
   refused_connection("has another one", [](File& a, File&) { a.connection->head.state = 0; });
   refused_connection("is of another kind", [](File& a, File&) { a.connection->head.type = 5; });
+  refused_connection("cannot be in the middle of connect()", [](File& a, File&) { a.connection->head.state = CRYO_SOCK_CONNECTING; });
   refused_connection("unknown state 9", [](File& a, File&) { a.connection->head.state = 9; });
   refused_connection("unknown flags", [](File& a, File&) { a.connection->head.flags = 64; });
   refused_connection("no state of being shut down", [](File& a, File&) { a.connection->head.shutdown = 4; });

@@ -311,6 +311,9 @@ void check_connection(const Staging& staging, const File& file, const Context& c
     if (!one_way && (other.state != CRYO_SOCK_CONNECTED || other.peer != file.id))
       inconsistent(staging, "file {}: its other end, file {}, has another one", file.id, head.peer);
   }
+  if (head.state == CRYO_SOCK_CONNECTING &&
+      (file.head.kind != CRYO_FILE_TCP || file.connection->peer_name.empty() || !file.queue.empty()))
+    inconsistent(staging, "file {}: such a socket cannot be in the middle of connect()", file.id);
   if (file.head.kind == CRYO_FILE_WAITING) {
     const auto listener = context.files.find(head.listener);
     if (listener == context.files.end() || !listener->second.socket)

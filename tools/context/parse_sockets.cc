@@ -154,7 +154,7 @@ void parse_sockstate(Staging& staging, const Payload& payload) {
   state.path.assign(reinterpret_cast<const char*>(path.data()), path.size());
   if (state.path.find('\0') != std::string::npos) payload.damaged("a NUL byte is inside its path");
   if (!rest.empty()) payload.damaged("{} bytes after its names", rest.size());
-  if (head.state > CRYO_SOCK_RESET)
+  if (head.state > CRYO_SOCK_CONNECTING)
     staging.unknown(payload.section(), "file {}: unknown state {}", payload.object(), head.state);
   if (head.flags & ~kStateFlags)
     staging.unknown(payload.section(), "file {}: unknown flags {:#x}", payload.object(),

@@ -49,6 +49,8 @@ std::string connection_text(const File& file) {
   else if (head.state == CRYO_SOCK_CONNECTED)
     text += fmt::format(", connected to file {}", head.peer);
   if (head.state == CRYO_SOCK_PEER_GONE) text += ", whose other end is closed";
+  if (head.state == CRYO_SOCK_CONNECTING)
+    text += fmt::format(", connecting to {}", address_text(file.connection->peer_name));
   if (head.state == CRYO_SOCK_RESET)
     text += fmt::format(", connected to {}: will be reset", address_text(file.connection->peer_name));
   std::uint64_t bytes = 0;

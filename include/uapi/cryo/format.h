@@ -608,6 +608,7 @@ struct cryo_sock_device {
 #define CRYO_SOCK_CONNECTED	1	/* to @peer; a datagram socket's peer need not be connected to it */
 #define CRYO_SOCK_PEER_GONE	2	/* was connected; the other end is closed */
 #define CRYO_SOCK_RESET		3	/* was connected to the outside: is found reset after a restart */
+#define CRYO_SOCK_CONNECTING	4	/* TCP: connect(2) has not ended; the restart calls the peer's name again */
 
 /* A socket that does not listen. Tail: name, peer's name (both struct sockaddr), path. */
 struct cryo_sock_state {

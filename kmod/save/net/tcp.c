@@ -24,6 +24,7 @@
 #include "capture/capture.h"
 #include "compat/inet_lookup.h"
 #include "lib/buf.h"
+#include "request/connections.h"
 #include "save/net.h"
 
 /* The other end, counted, if it has a socket, or waits in a queue for one (@dead: if it has none any more). */
@@ -143,7 +144,7 @@ bool cryo_tcp_is_whole(struct cryo_capture *c, struct cryo_object *o)
 	struct sock *sk = cryo_sock_of(o), *peer;
 	bool whole;
 
-	if (sk->sk_state == TCP_CLOSE)
+	if (sk->sk_state == TCP_CLOSE || o->calling)
 		return true;
 	peer = peer_get(sk);
 	if (!peer)
@@ -187,6 +188,13 @@ static bool is_connecting(const struct sock *sk)
 	return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
 }
 
+/* Nobody has answered yet, and nothing has been sent along (TCP_FASTOPEN): the restart calls again. */
+static bool is_calling(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_state) == TCP_SYN_SENT && !tcp_sk(sk)->fastopen_req &&
+	       !tcp_sk(sk)->syn_data;
+}
+
 /*
  * This end has been told that the connection is made, and the listening socket at the other end does not have it yet: it
  * waits for bytes (TCP_DEFER_ACCEPT), or has no room.
@@ -218,7 +226,8 @@ const char *cryo_tcp_obstacle(struct cryo_object *o)
 {
 	struct sock *sk = cryo_sock_of(o);
 
-	if (is_connecting(sk))
+	o->calling = is_calling(sk);
+	if (!o->calling && is_connecting(sk))
 		return "connection that is being made";
 	if (inet_csk(sk)->icsk_ulp_ops)
 		return "connection with a protocol on top of TCP in the kernel (TLS)";
@@ -345,7 +354,10 @@ static void describe_state(struct cryo_capture *c, struct cryo_object *o, struct
 	struct sock *sk = cryo_sock_of(o);
 	struct cryo_object *other = peer ? cryo_object_of_sock(c, peer) : NULL;
 
-	if (other) {
+	/* Also when it has been answered since: no process has been told. */
+	if (o->calling && sk->sk_state != TCP_CLOSE) {
+		out->state = CRYO_SOCK_CONNECTING;
+	} else if (other) {
 		out->state = CRYO_SOCK_CONNECTED;
 		out->peer = other->id;
 	} else if (sk->sk_state != TCP_CLOSE) {
@@ -353,6 +365,20 @@ static void describe_state(struct cryo_capture *c, struct cryo_object *o, struct
 	} else if (is_over(sk)) {
 		out->state = CRYO_SOCK_PEER_GONE;
 	}
+}
+
+/* All of its references are the job's. */
+static bool is_the_jobs(const struct cryo_object *o)
+{
+	return !o->file || (unsigned long)file_count(o->file) <= o->refs;
+}
+
+static void note_connection(struct cryo_capture *c, struct cryo_object *o, struct sock *peer)
+{
+	struct cryo_object *other = cryo_object_of_sock(c, peer);
+
+	if (other && is_the_jobs(o) && is_the_jobs(other))
+		cryo_connection_add(c->req, cryo_sock_of(o));
 }
 
 int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o)
@@ -377,9 +403,11 @@ int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o)
 		cryo_inet_names(sk, names, sk->sk_state != TCP_CLOSE);
 		err = cryo_save_sockstate(c, o, &out, names) ?: cryo_save_sockopts(c, o);
 		/* What was under way from and to the outside is lost with the connection. */
-		if (!err && out.state != CRYO_SOCK_RESET)
+		if (!err && out.state != CRYO_SOCK_RESET && out.state != CRYO_SOCK_CONNECTING)
 			err = save_tcp_queue(c, o, peer ?: orphan);
 	}
+	if (!err && peer)
+		note_connection(c, o, peer);
 	kfree(names);
 	if (orphan)
 		sock_gen_put(orphan);

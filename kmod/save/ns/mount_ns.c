@@ -632,8 +632,8 @@ static int is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
 		if (!IS_ERR(name))
 			leads = cryo_path_leads_to(name, d_backing_inode(at.dentry));
 		else
-			leads = name == ERR_PTR(-ENOMEM) || name == ERR_PTR(-EINTR) ?
-				PTR_ERR(name) : 0;
+			leads = cryo_capture_interrupted(c) ?:
+				(name == ERR_PTR(-ENOMEM) ? -ENOMEM : 0);
 		inside = leads < 0 ? leads : !leads;
 	}
 	kfree(page);

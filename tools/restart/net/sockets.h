@@ -167,6 +167,7 @@ class Sockets {
   void make_tcp_pair(const File& a, const File& b);
   void make_tcp_lonely(const File& file);
   void make_tcp_reset(const File& file);
+  void make_tcp_connecting(const File& file);
   void make_tcp_waiting(const File& file);
   void keep_peer(std::uint32_t file, int listener);
   [[nodiscard]] UniqueFd tcp_listener_at(const File& file, const Bytes& name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TCP connections: both ends are made here and connected by the loopback of the machine.
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -36,6 +37,7 @@ bool was_reset(const SocketState& state) {
   switch (state.head.state) {
     case CRYO_SOCK_UNCONNECTED:
     case CRYO_SOCK_CONNECTED:
+    case CRYO_SOCK_CONNECTING:
       return false;
     case CRYO_SOCK_PEER_GONE:
       return state.peer_name.empty();
@@ -329,6 +331,7 @@ void grow_buffers(int from, int to, std::size_t bytes) {
   constexpr int kPartsAtOnce = 48;
   leave_buffers_to_kernel(from);
   leave_buffers_to_kernel(to);
+  if (room_in_connection(from, to) >= bytes) return;
   const std::vector<std::byte> filler(std::size_t{1} << 18);
   // The send buffer follows the congestion window, which grows by the number of segments under way: small ones, as few large ones
   // fill the window of a receiver that does not read.
@@ -469,6 +472,22 @@ void Sockets::make_tcp_reset(const File& file) {
   keep_peer(file.id, listener.get());
 }
 
+// A call that nobody had answered: the program finds out itself how it ends. Its own name is one that it has not been told yet, and may
+// become another one.
+void Sockets::make_tcp_connecting(const File& file) {
+  const SocketState& state = *file.connection;
+  UniqueFd fd = new_socket(input_, file);
+  if (port_of(state.name) != 0) (void)bind_to(input_, fd.get(), state.name, false);
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) fail_errno("cannot set the flags of a socket");
+  if (::connect(fd.get(), raw(state.peer_name), size_of(state.peer_name)) != 0 && errno != EINPROGRESS) {
+    make_tcp_reset(file);  // no route, for instance: an error, as it would have been
+    return;
+  }
+  if (::fcntl(fd.get(), F_SETFL, flags) != 0) fail_errno("cannot set the flags of a socket");
+  keep(file.id, std::move(fd));
+}
+
 void Sockets::make_tcp_waiting(const File& file) {
   const SocketState& state = *file.connection;
   if (state.head.state == CRYO_SOCK_CONNECTED) {
@@ -492,6 +511,7 @@ void Sockets::make_tcp() {
   };
   for (const auto& [id, file] : context.files) {
     if (!is_tcp(file) || fds_.contains(id) || is_waiting(file) || was_reset(*file.connection)) continue;
+    if (file.connection->head.state == CRYO_SOCK_CONNECTING) continue;
     if (file.connection->head.state != CRYO_SOCK_CONNECTED) {
       make_tcp_lonely(file);
       continue;
@@ -511,6 +531,9 @@ void Sockets::make_tcp() {
     if (is_tcp(file) && is_waiting(file)) make_tcp_waiting(file);
   for (const auto& [id, file] : context.files)
     if (is_tcp(file) && !is_waiting(file) && was_reset(*file.connection)) make_tcp_reset(file);
+  // They may call sockets of the job, which have all that waited in them by now.
+  for (const auto& [id, file] : context.files)
+    if (is_tcp(file) && file.connection->head.state == CRYO_SOCK_CONNECTING) make_tcp_connecting(file);
 }
 
 void Sockets::finish_tcp(const FileLookup& lookup) {
