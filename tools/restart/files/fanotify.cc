@@ -19,6 +19,7 @@
 #include "base/parse.h"
 #include "base/place.h"
 #include "restart/engine/helper_process.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 #include "restart/process/credentials.h"
 
@@ -221,5 +222,20 @@ std::vector<std::string> fanotify_problems(const Fanotify& group, const Relocati
   }
   return problems;
 }
+
+namespace {
+
+void check_fanotify(FileCheck& at, const File& file, const FileUse&) {
+  for (const std::string& text : fanotify_problems(*file.fanotify, at.options.relocations, at.own))
+    at.problem(EPERM, "{}", text);
+}
+
+}  // namespace
+
+const FileKind kFanotifyKind = {.kind = CRYO_FILE_FANOTIFY,
+                                .check = check_fanotify,
+                                .open = [](FileMaking& making, const File& file, const FileUse&) {
+                                  return std::move(making.input.fanotify.at(file.id));
+                                }};
 
 }  // namespace cryo

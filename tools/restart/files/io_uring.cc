@@ -16,7 +16,9 @@
 
 #include "base/error.h"
 #include "restart/engine/helper_process.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
+#include "restart/files/polled_rings.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {
@@ -193,5 +195,23 @@ void plan_rings(const Context& context, std::int32_t tid, const std::map<std::ui
                 IORING_REGISTER_ENABLE_RINGS, 0, 0);
   }
 }
+
+namespace {
+
+void check_uring(FileCheck& at, const File& file, const FileUse& use) {
+  const NamesToCheck theirs(at.context, use.processes);
+  const std::string text = uring_problem(file.uring->head);
+  if (!text.empty()) at.problem(EOPNOTSUPP, "{}", text);
+}
+
+}  // namespace
+
+const FileKind kUringKind = {
+    .kind = CRYO_FILE_URING,
+    .check = check_uring,
+    .open = [](FileMaking& making, const File& file,
+               const FileUse&) { return make_uring(making.input.context, file, making.input.handle_fd); },
+    .finish = [](FileMaking& making) { register_eventfds(making.input.context, making.store.fds, making.store.fds); },
+    .is_late = is_polled_ring};
 
 }  // namespace cryo

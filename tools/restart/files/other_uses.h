@@ -20,6 +20,7 @@
 
 namespace cryo {
 
+struct FileRestoreInput;
 struct FileUse;
 
 struct OtherUse {
@@ -39,6 +40,9 @@ using FileIdentities = std::set<std::pair<dev_t, ino_t>>;
 
 // While no process of the job exists.
 [[nodiscard]] OtherUses find_other_uses(const Context& context, const Chain& chain, const RestartOptions& options);
+
+// What others make of it, where it is opened by its path; nullptr: nothing.
+[[nodiscard]] const OtherUse* other_use(const FileRestoreInput& input, const File& file);
 
 // "pid 4711 (sh), which is not in the context, has it open for writing"
 [[nodiscard]] std::string describe(const OtherUse& use);

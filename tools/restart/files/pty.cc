@@ -2,6 +2,7 @@
 #include "restart/files/pty.h"
 
 #include <asm/termbits.h>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/ns/pid_namespaces.h"
 
 namespace cryo {
@@ -409,5 +411,25 @@ void settle_terminals(const Context& context, const Process& process,
     if (group != 0) bring_to_foreground(fd, group, fork);
   }
 }
+
+namespace {
+
+void check_pty(FileCheck& at, const File& file, const FileUse&) {
+  if (names::access(at.path, R_OK | W_OK) != 0)
+    at.problem(errno, "cannot be opened for reading and writing: {}", std::strerror(errno));
+  if (const std::string text = file.pty ? pty_problem(*file.pty) : ""; !text.empty()) at.problem(EOPNOTSUPP, "{}", text);
+}
+
+}  // namespace
+
+const FileKind kPtyMasterKind = {
+    .kind = CRYO_FILE_PTY_MASTER,
+    .check = check_pty,
+    .open = [](FileMaking& making, const File& file, const FileUse&) { return making.state<Terminals>().open_master(file); },
+    .finish = [](FileMaking& making) { making.state<Terminals>().finish(making.store); }};
+const FileKind kPtySlaveKind = {.kind = CRYO_FILE_PTY_SLAVE,
+                                .open = [](FileMaking& making, const File& file, const FileUse& use) {
+                                  return making.state<Terminals>().open_slave(file, use);
+                                }};
 
 }  // namespace cryo

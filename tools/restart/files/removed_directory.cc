@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/random_part.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
+#include "restart/files/reopen.h"
 #include "restart/rights/missing_directories.h"
 
 namespace cryo {
@@ -91,5 +93,27 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
       if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, *process.creds, mnt);
   }
 }
+
+namespace {
+
+struct RemovedDirectories {
+  std::map<std::uint32_t, UniqueFd> by_inode;
+};
+
+UniqueFd open_removed_directory(FileMaking& making, const File& file, const FileUse& use) {
+  const Inode& inode = making.input.context.inode(file.head.inode);
+  auto& directories = making.state<RemovedDirectories>().by_inode;
+  auto base = directories.find(inode.id);
+  if (base == directories.end()) {
+    UniqueFd fd = make_removed_directory_of(making.input, file.head.mnt, making.input.options.relocations.apply(file.path),
+                                            {inode.head.mode, inode.head.uid, inode.head.gid});
+    base = directories.emplace(inode.id, making.input.descriptors.park(std::move(fd))).first;
+  }
+  return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
+}
+
+}  // namespace
+
+const FileKind kRemovedDirectoryKind = {.kind = CRYO_FILE_REMOVED_DIR, .open = open_removed_directory};
 
 }  // namespace cryo

@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/ipc/ipc_users.h"
 #include "restart/memory/hugetlb.h"
 #include "restart/memory/tags.h"
@@ -668,5 +669,8 @@ bool remove_sysv(const std::string& name) {
   if (tag == kMsg.tag) ::msgctl(id, IPC_RMID, nullptr);
   return true;
 }
+
+// It is mapped only.
+const FileKind kSysvKind = {.kind = CRYO_FILE_SYSV};
 
 }  // namespace cryo
