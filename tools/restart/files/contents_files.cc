@@ -11,9 +11,9 @@
 
 #include "base/error.h"
 #include "base/place.h"
+#include "restart/common/proc_files.h"
 #include "restart/files/reopen.h"
 #include "restart/rights/missing_directories.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 

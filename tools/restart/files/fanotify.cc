@@ -18,10 +18,10 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/place.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
 #include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "restart/check/check.h"
+#include "restart/common/findings.h"
 #include "restart/files/files.h"
 
 namespace cryo {

@@ -66,7 +66,7 @@ UniqueFd open_proc_directory(const FileRestoreInput& input, const File& file, co
 namespace {
 
 bool is_context_output(const FileRestoreInput& input, const File& file, const FileUse& use) {
-  const OtherUse* other = other_use(input, file);
+  const OtherUse* other = other_use(input.other_uses, file);
   return other != nullptr && other->context && is_output(file, use);
 }
 

@@ -14,13 +14,13 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "restart/common/proc_files.h"
 #include "restart/files/file_kinds.h"
 #include "restart/files/output_files.h"
 #include "restart/files/redirect.h"
 #include "restart/ns/mounts.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/own_proc.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -63,27 +63,6 @@ class FileMaker {
   Outputs outputs_;
 };
 
-}  // namespace
-
-bool is_inherited(std::uint32_t number) {
-  const int flags = ::fcntl(static_cast<int>(number), F_GETFD);
-  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
-}
-
-std::uint32_t standard_number(const File& file) {
-  if (file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd < 3) return file.head.stdio_fd;
-  return (file.head.flags & O_ACCMODE) == O_RDONLY ? STDIN_FILENO : STDOUT_FILENO;
-}
-
-const OtherUse* other_use(const FileRestoreInput& input, const File& file) {
-  const auto found = input.other_uses.find(file.head.inode);
-  return file.head.kind == CRYO_FILE_PATH && file.redirected.empty() && found != input.other_uses.end()
-             ? &found->second
-             : nullptr;
-}
-
-namespace {
-
 // Of cr_restart's descriptors the one that the job's becomes; -1: its output goes elsewhere than cr_restart's.
 int FileMaker::own_number(const File& file, const FileUse& use) const {
   const int fds[3] = {input_.stdio[0].get(), input_.stdio[1].get(), input_.stdio[2].get()};
@@ -94,14 +73,14 @@ int FileMaker::own_number(const File& file, const FileUse& use) const {
 void FileMaker::find_uncut() {
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
-    if (other_use(input_, file) != nullptr || own_number(file, use) >= 0) uncut_.insert(file.head.inode);
+    if (other_use(input_.other_uses, file) != nullptr || own_number(file, use) >= 0) uncut_.insert(file.head.inode);
   }
 }
 
 // Nothing: it is opened.
 UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
   if (const int own = own_number(file, use); own >= 0) return input_.descriptors.park_copy(own);
-  const OtherUse* other = other_use(input_, file);
+  const OtherUse* other = other_use(input_.other_uses, file);
   if (other == nullptr || !can_share(*other, file, input_.context.inode(file.head.inode), use)) return {};
   return input_.descriptors.park_copy(other->file->get());
 }
@@ -110,7 +89,7 @@ UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
 // is going to be cut has its end where it was, but not yet.
 void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
   if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return;
-  const OtherUse* other = other_use(input_, file);
+  const OtherUse* other = other_use(input_.other_uses, file);
   struct stat now;
   if (other != nullptr && other->context) return;
   if (::fstat(fd, &now) != 0) fail_errno("{}", file.path);
@@ -440,93 +419,7 @@ RestoredFiles FileTaker::take() {
   return std::move(result_);
 }
 
-void add_uses(const Context& context, std::size_t index, std::map<std::uint32_t, FileUse>& uses) {
-  const Process& process = context.processes[index];
-  if (process.head.flags & CRYO_PROC_ZOMBIE) return;
-  const auto use_of = [&](std::uint32_t file) -> FileUse& {
-    const auto [use, added] = uses.try_emplace(file);
-    if (added) use->second.process = index;
-    if (use->second.processes.empty() || use->second.processes.back() != index)
-      use->second.processes.push_back(index);
-    return use->second;
-  };
-  std::set<std::uint32_t> held;
-  for (const cryo_fd& fd : process.fds) {
-    FileUse& use = use_of(fd.file);
-    use.fds.push_back(fd);
-    if (held.insert(fd.file).second) ++use.holders;
-  }
-  const Mm& mm = context.mm(process.head.mm);
-  for (const cryo_vma& vma : mm.vmas) {
-    if (vma.kind != CRYO_VMA_FILE) continue;
-    FileUse& use = use_of(vma.file);
-    use.mapped = true;
-    if (!(vma.flags & CRYO_VMA_SHARED)) continue;
-    use.mapped_shared = true;
-    if (vma.flags & CRYO_VMA_MAYWRITE) use.mapped_shared_writable = true;
-  }
-  if (mm.head.exe_file != 0) use_of(mm.head.exe_file).executable = true;
-  // Whoever locks an open file for writing may write to it.
-  for (const cryo_lock& lock : process.locks)
-    if (const auto use = uses.find(lock.file);
-        use != uses.end() && lock.kind == CRYO_LOCK_OFD && lock.type == F_WRLCK)
-      use->second.mapped_shared_writable = use->second.mapped_shared_writable || use->second.mapped;
-}
-
 }  // namespace
-
-std::map<std::uint32_t, FileUse> file_uses(const Context& context, std::size_t process) {
-  std::map<std::uint32_t, FileUse> uses;
-  add_uses(context, process, uses);
-  return uses;
-}
-
-bool left_closed(const File& file, const RestartOptions& options) {
-  if (file.head.kind != CRYO_FILE_DEVICE && file.head.kind != CRYO_FILE_CLOSED) return false;
-  const auto chosen = options.device_policy(file.path);
-  return chosen ? *chosen == DevicePolicy::kClose : file.head.kind == CRYO_FILE_CLOSED;
-}
-
-bool is_first_with(const Context& context, const Process& process, std::uint32_t file) {
-  for (const Process& other : context.processes) {
-    const bool has = std::any_of(other.fds.begin(), other.fds.end(),
-                                 [file](const cryo_fd& fd) { return fd.file == file; });
-    if (has) return &other == &process;
-  }
-  return false;
-}
-
-namespace {
-
-// Who has the socket `socket` will have a file that waits there; where nobody has it yet, it may be anybody.
-void add_receivers(const Context& context, std::uint32_t socket, const std::map<std::uint32_t, FileUse>& uses,
-                   FileUse& use) {
-  use.passed = true;
-  const auto receiver = uses.find(socket);
-  const bool known = receiver != uses.end() && !receiver->second.processes.empty();
-  for (std::size_t i = 0; i < context.processes.size(); ++i)
-    if (!known || std::find(receiver->second.processes.begin(), receiver->second.processes.end(), i) !=
-                      receiver->second.processes.end())
-      use.processes.push_back(i);
-}
-
-}  // namespace
-
-std::map<std::uint32_t, FileUse> file_uses(const Context& context) {
-  std::map<std::uint32_t, FileUse> uses;
-  for (std::size_t i = 0; i < context.processes.size(); ++i) add_uses(context, i, uses);
-  for (const auto& [id, file] : context.files)
-    for (const SocketMessage& message : file.queue)
-      for (const std::uint32_t passed : message.files) add_receivers(context, id, uses, uses[passed]);
-  return uses;
-}
-
-int open_flags(const File& file, const FileUse& use) {
-  if (use.fds.empty() && !use.passed) return use.mapped_shared_writable ? O_RDWR : O_RDONLY;
-  int flags = static_cast<int>(file.head.flags) & ~(O_CREAT | O_EXCL | O_TRUNC | O_ASYNC);
-  if ((flags & O_TMPFILE) == O_TMPFILE) flags &= ~O_TMPFILE;  // there is a file now
-  return flags | O_NOCTTY;
-}
 
 FileStore make_files(FileRestoreInput& input) {
   return FileMaker(input).make();

@@ -15,10 +15,9 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
 #include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
-#include "restart/files/polled_rings.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {
@@ -165,6 +164,10 @@ void fill_uring(const File& file, int fd, int handle_fd) {
   cryo_uring_counters counters{sizeof(counters), fd, ring.head.sq_head, ring.head.cq_tail};
   if (::ioctl(handle_fd, CRYO_RST_URING, &counters) != 0)
     fail_errno("cannot set the counters of an io_uring");
+}
+
+bool is_polled_ring(const File& file) {
+  return file.head.kind == CRYO_FILE_URING && (file.uring->head.flags & CRYO_URING_SQPOLL);
 }
 
 UniqueFd make_uring(const Context& context, const File& file, int handle_fd) {

@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "context/describe.h"
+#include "restart/common/proc_files.h"
 #include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 #include "restart/files/reopen.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 

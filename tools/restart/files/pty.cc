@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "restart/files/file_kinds.h"
 #include "restart/ns/pid_namespaces.h"
+#include "restart/process/tree_plan.h"
 
 namespace cryo {
 namespace {
@@ -381,13 +382,6 @@ void bring_to_foreground(int fd, pid_t group, ForkRequest fork) {
 }
 
 }  // namespace
-
-bool has_own_terminal(const Context& context, const Process& process) {
-  if (process.head.sid != process.head.pid) return false;
-  return std::any_of(context.files.begin(), context.files.end(), [&](const auto& entry) {
-    return entry.second.pty && entry.second.pty->head.sid == process.head.sid;
-  });
-}
 
 void take_terminals(const Context& context, const Process& process, const std::vector<RestoredTerminal>& terminals) {
   if (!has_own_terminal(context, process) || ::getsid(0) != ::getpid()) return;

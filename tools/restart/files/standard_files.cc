@@ -79,6 +79,16 @@ OwnStandards own_standards() {
   return own;
 }
 
+bool is_inherited(std::uint32_t number) {
+  const int flags = ::fcntl(static_cast<int>(number), F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+}
+
+std::uint32_t standard_number(const File& file) {
+  if (file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd < 3) return file.head.stdio_fd;
+  return (file.head.flags & O_ACCMODE) == O_RDONLY ? STDIN_FILENO : STDOUT_FILENO;
+}
+
 bool is_standard_kind(const File& file) {
   return file.head.kind == CRYO_FILE_STDIO || file.head.kind == CRYO_FILE_CTTY;
 }

@@ -261,13 +261,16 @@ bool is_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
   return ::fstat(fd.get(), &now) == 0 && now.st_dev == dev && now.st_ino == ino;
 }
 
-}  // namespace
-
+// Not one that has the name by now.
 bool remove_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
   if (!name.starts_with(kTag)) return false;
   if (const std::string queue = name.substr(kTag.size()); is_queue(queue, dev, ino)) (void)names::mq_unlink(queue);
   return true;
 }
+
+}  // namespace
+
+const CreatedObject kCreatedQueue = {.remove = remove_queue, .with_rights_of_process = true};
 
 namespace {
 

@@ -670,6 +670,9 @@ bool remove_sysv(const std::string& name) {
   return true;
 }
 
+const CreatedObject kCreatedSysv = {
+    .remove = [](const std::string& name, std::uint64_t, std::uint64_t) { return remove_sysv(name); }, .with_rights_of_process = false};
+
 // It is mapped only.
 const FileKind kSysvKind = {.kind = CRYO_FILE_SYSV};
 
