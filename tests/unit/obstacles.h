@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "restart/check/check.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 

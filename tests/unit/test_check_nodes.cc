@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "restart/memory/mempolicy.h"
+#include "restart/process/affinity.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {

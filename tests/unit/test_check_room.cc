@@ -6,6 +6,7 @@
 
 #include "restart/check/check_limits.h"
 #include "restart/check/check_room.h"
+#include "restart/rights/credentials.h"
 #include "restart/rights/names.h"
 #include "unit/obstacles.h"
 

@@ -15,11 +15,11 @@
 
 #include "base/unique_fd.h"
 #include "context/mountinfo.h"
+#include "restart/common/proc_files.h"
 #include "restart/net/sockets.h"
 #include "restart/ns/namespaces.h"
 #include "restart/process/root_directory.h"
 #include "restart/rights/identity.h"
-#include "restart/rights/proc_files.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "restart/engine/id_holder.h"
+#include "restart/common/id_holder.h"
 #include "tap.h"
 
 namespace cryo {

@@ -15,7 +15,6 @@
 #include <memory>
 
 #include "base/error.h"
-#include "restart/engine/shared_report.h"
 #include "restart/files/files.h"
 #include "restart/files/output_files.h"
 #include "restart/ipc/mqueue.h"
@@ -24,6 +23,7 @@
 #include "restart/rights/created_paths.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
+#include "restart/stub/shared_report.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {

@@ -14,10 +14,10 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
-#include "restart/engine/shared_report.h"
 #include "restart/files/output_files.h"
 #include "restart/memory/memory_plan.h"
 #include "restart/memory/memory_steps.h"
+#include "restart/stub/shared_report.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 

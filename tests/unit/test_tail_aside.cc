@@ -11,10 +11,10 @@
 #include <memory>
 #include <string>
 
-#include "restart/engine/shared_report.h"
 #include "restart/files/output_files.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
+#include "restart/stub/shared_report.h"
 #include "unit/obstacles.h"
 #include "unit/tap.h"
 

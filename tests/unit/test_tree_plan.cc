@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "restart/engine/tree_plan.h"
+#include "restart/process/tree_plan.h"
 #include "unit/tap.h"
 #include "unit/tree_kernel.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/crc32c.h"
 #include "base/exit_codes.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "restart/memory/vdso.h"
 #include "unit/context_builder.h"
 #include "unit/damage.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "restart/check/check.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "restart/memory/vma_names.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "unit/context_builder.h"
 #include "unit/tap.h"
 #include "xstate.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "restart/engine/tree_plan.h"
+#include "restart/process/tree_plan.h"
 
 namespace cryo::test {
 

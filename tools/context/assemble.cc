@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Puts the parts of a context together and checks what holds between them.
-#include <linux/netlink.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 
+#include "context/file_kinds.h"
 #include "context/mm_checks.h"
 #include "context/staging.h"
 
 namespace cryo {
 namespace {
-
-constexpr std::size_t kMaxDatagram = 65535;
 
 template <typename T>
 void move_all(StagedMap<std::uint32_t, T>& from, std::map<std::uint32_t, T>& to) {
@@ -257,115 +252,6 @@ void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
   }
 }
 
-bool is_socket(const Context& context, std::uint32_t id) {
-  const auto file = context.files.find(id);
-  return file != context.files.end() && (file->second.connection || file->second.socket);
-}
-
-// A socket of its own; what waits in it says from where it came.
-void check_raw(const Staging& staging, const File& file) {
-  const cryo_sock_state& head = file.connection->head;
-  const bool v6 = head.family == AF_INET6;
-  if ((!v6 && head.family != AF_INET) || (head.type != SOCK_RAW && head.type != SOCK_DGRAM))
-    inconsistent(staging, "file {}: a raw or ping socket of family {}, type {}", file.id, head.family, head.type);
-  const std::size_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  const bool connected = head.state == CRYO_SOCK_CONNECTED;
-  if (head.state > CRYO_SOCK_CONNECTED || file.connection->name.size() != size ||
-      file.connection->peer_name.size() != (connected ? size : 0))
-    inconsistent(staging, "file {}: a raw or ping socket cannot have such names", file.id);
-  if (!file.queue.empty()) inconsistent(staging, "file {}: a raw or ping socket with a queue", file.id);
-}
-
-void check_udp(const Staging& staging, const File& file) {
-  const cryo_sock_state& head = file.connection->head;
-  const bool v6 = head.family == AF_INET6;
-  if (!v6 && head.family != AF_INET)
-    inconsistent(staging, "file {}: UDP of the family {}", file.id, head.family);
-  const std::size_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  const bool connected = head.state == CRYO_SOCK_CONNECTED;
-  if (head.state > CRYO_SOCK_CONNECTED || file.connection->name.size() != size ||
-      file.connection->peer_name.size() != (connected ? size : 0))
-    inconsistent(staging, "file {}: a UDP socket cannot have such names", file.id);
-  for (const SocketMessage& message : file.queue) {
-    cryo_udp_origin origin{};
-    if (message.name.size() == sizeof(origin)) std::memcpy(&origin, message.name.data(), sizeof(origin));
-    const bool family = origin.family == AF_INET || (v6 && origin.family == AF_INET6);
-    if (!family || !message.files.empty() || message.data.size() > kMaxDatagram)
-      inconsistent(staging, "file {}: such a datagram cannot be in a UDP socket", file.id);
-  }
-}
-
-// A connection has two ends that know of each other; what messages name is there.
-void check_connection(const Staging& staging, const File& file, const Context& context) {
-  const cryo_sock_state& head = file.connection->head;
-  if (head.state == CRYO_SOCK_CONNECTED) {
-    const auto peer = context.files.find(head.peer);
-    if (peer == context.files.end() || !peer->second.connection)
-      inconsistent(staging, "file {}: its other end, file {}, is not there", file.id, head.peer);
-    const cryo_sock_state& other = peer->second.connection->head;
-    // An IPv6 socket can be connected to an IPv4 one.
-    constexpr std::uint32_t kUnix = 1;
-    if ((other.family == kUnix) != (head.family == kUnix) || other.type != head.type)
-      inconsistent(staging, "file {}: its other end, file {}, is of another kind", file.id, head.peer);
-    const bool one_way = head.type == 2;  // SOCK_DGRAM
-    if (!one_way && (other.state != CRYO_SOCK_CONNECTED || other.peer != file.id))
-      inconsistent(staging, "file {}: its other end, file {}, has another one", file.id, head.peer);
-  }
-  if (head.state == CRYO_SOCK_CONNECTING &&
-      (file.head.kind != CRYO_FILE_TCP || file.connection->peer_name.empty() || !file.queue.empty()))
-    inconsistent(staging, "file {}: such a socket cannot be in the middle of connect()", file.id);
-  if (file.head.kind == CRYO_FILE_WAITING) {
-    const auto listener = context.files.find(head.listener);
-    if (listener == context.files.end() || !listener->second.socket)
-      inconsistent(staging, "file {}: waits at file {}, which does not listen", file.id, head.listener);
-  }
-  for (const SocketMessage& message : file.queue) {
-    if (message.head.sender != 0 && !is_socket(context, message.head.sender))
-      inconsistent(staging, "file {}: a message from file {}, which is no socket", file.id,
-                   message.head.sender);
-    for (const std::uint32_t id : message.files) {
-      const auto passed = context.files.find(id);
-      if (passed == context.files.end() || passed->second.head.kind == CRYO_FILE_WAITING)
-        inconsistent(staging, "file {}: file {} is passed to it, which is not there", file.id, id);
-    }
-  }
-}
-
-void check_pty_slave(const Staging& staging, const File& file, const Context& context) {
-  if (!file.pty_slave) inconsistent(staging, "file {} has no PTY_SLAVE", file.id);
-  const std::uint32_t id = file.pty_slave->master;
-  if (id == 0) return;
-  const auto master = context.files.find(id);
-  if (master == context.files.end() || master->second.head.kind != CRYO_FILE_PTY_MASTER)
-    inconsistent(staging, "file {}: its master {} is no pseudo-terminal", file.id, id);
-}
-
-void check_pidfd(const Staging& staging, const File& file, const Context& context) {
-  if (!file.pidfd) inconsistent(staging, "file {} has no PIDFD", file.id);
-  const std::int32_t pid = file.pidfd->pid;
-  const auto& all = context.processes;
-  const bool there =
-      std::any_of(all.begin(), all.end(), [pid](const Process& process) { return process.head.pid == pid; });
-  if (pid != 0 && !there) inconsistent(staging, "file {}: it is of pid {}, which is not there", file.id, pid);
-}
-
-void check_uring(const Staging& staging, const File& file, const Context& context) {
-  if (!file.uring) inconsistent(staging, "file {} has no URING", file.id);
-  const std::int32_t issuer = file.uring->head.issuer;
-  const auto is_issuer = [issuer](const Thread& thread) { return thread.head.tid == issuer; };
-  const auto& all = context.processes;
-  const bool there = std::any_of(all.begin(), all.end(), [&](const Process& process) {
-    return std::any_of(process.threads.begin(), process.threads.end(), is_issuer);
-  });
-  if (issuer != 0 && !there)
-    inconsistent(staging, "file {}: thread {} submits to it, which is not there", file.id, issuer);
-  const std::uint32_t id = file.uring->head.eventfd;
-  if (id == 0) return;
-  const auto eventfd = context.files.find(id);
-  if (eventfd == context.files.end() || eventfd->second.head.kind != CRYO_FILE_EVENTFD)
-    inconsistent(staging, "file {}: it notifies file {}, which is not an eventfd", file.id, id);
-}
-
 void check_file(const Staging& staging, const File& file, const Context& context) {
   if (file.net != 0 && (!(file.socket || file.connection) || !context.namespaces.contains(file.net) ||
                         !context.namespaces.at(file.net).net))
@@ -377,67 +263,9 @@ void check_file(const Staging& staging, const File& file, const Context& context
   for (const cryo_epoll_target& target : file.epoll)
     if (target.file != 0 && !context.files.contains(target.file))
       inconsistent(staging, "file {}: it watches file {}, which is not there", file.id, target.file);
-  const auto require = [&](bool there, const char* what) {
-    if (!there) inconsistent(staging, "file {} has no {}", file.id, what);
-  };
-  switch (file.head.kind) {
-    case CRYO_FILE_PIPE:
-      return require(has_inode && inode->second.pipe, "PIPE");
-    case CRYO_FILE_CONTENTS:
-    case CRYO_FILE_POSIX_SHM:
-      return require(has_inode && (inode->second.head.flags & CRYO_INODE_CONTENTS) != 0, "contents");
-    case CRYO_FILE_HUGETLB:
-      require(has_inode && (inode->second.head.flags & CRYO_INODE_CONTENTS) != 0, "contents");
-      return require(inode->second.huge_size != 0, "HUGETLB");
-    case CRYO_FILE_DEVICE:
-    case CRYO_FILE_CLOSED:
-    case CRYO_FILE_REMOVED_DIR:
-      return require(has_inode, "INODE");
-    case CRYO_FILE_SOCKET:
-      return require(file.socket.has_value(), "SOCKET");
-    case CRYO_FILE_EVENTFD:
-      return require(file.eventfd.has_value(), "EVENTFD");
-    case CRYO_FILE_TIMERFD:
-      return require(file.timerfd.has_value(), "TIMERFD");
-    case CRYO_FILE_SIGNALFD:
-      return require(file.signalfd.has_value(), "SIGNALFD");
-    case CRYO_FILE_INOTIFY:
-      return require(file.inotify.has_value(), "INOTIFY");
-    case CRYO_FILE_FANOTIFY:
-      return require(file.fanotify.has_value(), "FANOTIFY");
-    case CRYO_FILE_PIDFD:
-      return check_pidfd(staging, file, context);
-    case CRYO_FILE_URING:
-      return check_uring(staging, file, context);
-    case CRYO_FILE_UDP:
-      require(file.connection.has_value(), "SOCKSTATE");
-      return check_udp(staging, file);
-    case CRYO_FILE_RAW:
-      require(file.connection.has_value(), "SOCKSTATE");
-      return check_raw(staging, file);
-    case CRYO_FILE_NETLINK:
-      require(file.connection.has_value(), "SOCKSTATE");
-      return require(file.connection->name.size() == sizeof(sockaddr_nl) &&
-                         file.connection->peer_name.size() == sizeof(sockaddr_nl),
-                     "netlink address");
-    case CRYO_FILE_UNIX:
-    case CRYO_FILE_TCP:
-    case CRYO_FILE_WAITING:
-      require(file.connection.has_value(), "SOCKSTATE");
-      return check_connection(staging, file, context);
-    case CRYO_FILE_FIFO:
-      return require(has_inode, "INODE");
-    case CRYO_FILE_SYSV:
-      return require(has_inode && inode->second.shm, "SHM");
-    case CRYO_FILE_MQUEUE:
-      return require(has_inode && inode->second.mqueue, "MQUEUE");
-    case CRYO_FILE_PTY_MASTER:
-      return require(file.pty.has_value(), "PTY");
-    case CRYO_FILE_PTY_SLAVE:
-      return check_pty_slave(staging, file, context);
-    default:
-      return;
-  }
+  const FileKindModel* model = file_kind_model(file.head.kind);
+  if (model != nullptr && model->check != nullptr)
+    model->check({staging, context, file, has_inode ? &inode->second : nullptr});
 }
 
 struct PageRange {

@@ -8,6 +8,7 @@
 #include <bit>
 #include <set>
 
+#include "context/file_kinds.h"
 #include "context/staging.h"
 
 namespace cryo {
@@ -193,5 +194,48 @@ void parse_uring(Staging& staging, const Payload& payload) {
   ring.submissions.assign(rest.begin(), rest.end());
   file.uring = std::move(ring);
 }
+
+namespace {
+
+void check_pidfd(const FileInContext& in) {
+  in.require(in.file.pidfd.has_value(), "PIDFD");
+  const std::int32_t pid = in.file.pidfd->pid;
+  const auto& all = in.context.processes;
+  const bool there =
+      std::any_of(all.begin(), all.end(), [pid](const Process& process) { return process.head.pid == pid; });
+  if (pid != 0 && !there) inconsistent(in.staging, "file {}: it is of pid {}, which is not there", in.file.id, pid);
+}
+
+void check_uring(const FileInContext& in) {
+  in.require(in.file.uring.has_value(), "URING");
+  const std::int32_t issuer = in.file.uring->head.issuer;
+  const auto is_issuer = [issuer](const Thread& thread) { return thread.head.tid == issuer; };
+  const auto& all = in.context.processes;
+  const bool there = std::any_of(all.begin(), all.end(), [&](const Process& process) {
+    return std::any_of(process.threads.begin(), process.threads.end(), is_issuer);
+  });
+  if (issuer != 0 && !there)
+    inconsistent(in.staging, "file {}: thread {} submits to it, which is not there", in.file.id, issuer);
+  const std::uint32_t id = in.file.uring->head.eventfd;
+  if (id == 0) return;
+  const auto eventfd = in.context.files.find(id);
+  if (eventfd == in.context.files.end() || eventfd->second.head.kind != CRYO_FILE_EVENTFD)
+    inconsistent(in.staging, "file {}: it notifies file {}, which is not an eventfd", in.file.id, id);
+}
+
+}  // namespace
+
+const FileKindModel kTimerfdModel = {
+    .kind = CRYO_FILE_TIMERFD, .name = "timerfd", .check = [](const FileInContext& in) { in.require(in.file.timerfd.has_value(), "TIMERFD"); }};
+const FileKindModel kSignalfdModel = {.kind = CRYO_FILE_SIGNALFD, .name = "signalfd", .check = [](const FileInContext& in) {
+                                        in.require(in.file.signalfd.has_value(), "SIGNALFD");
+                                      }};
+const FileKindModel kInotifyModel = {
+    .kind = CRYO_FILE_INOTIFY, .name = "inotify", .check = [](const FileInContext& in) { in.require(in.file.inotify.has_value(), "INOTIFY"); }};
+const FileKindModel kFanotifyModel = {.kind = CRYO_FILE_FANOTIFY, .name = "fanotify", .check = [](const FileInContext& in) {
+                                        in.require(in.file.fanotify.has_value(), "FANOTIFY");
+                                      }};
+const FileKindModel kPidfdModel = {.kind = CRYO_FILE_PIDFD, .name = "pidfd", .check = check_pidfd};
+const FileKindModel kUringModel = {.kind = CRYO_FILE_URING, .name = "io_uring", .check = check_uring};
 
 }  // namespace cryo

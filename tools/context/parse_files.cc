@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "context/file_kinds.h"
 #include "context/staging.h"
 
 namespace cryo {
@@ -16,22 +17,6 @@ constexpr std::uint32_t kSocketFlags =
     CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY | CRYO_SOCK_UNLINKED |
     CRYO_SOCK_FREEBIND;
 constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
-
-// Numbers that no kind has yet lie between those of different subjects.
-bool is_known(std::uint32_t kind) {
-  return (kind >= CRYO_FILE_PATH && kind <= CRYO_FILE_EVENTFD) ||
-         (kind >= CRYO_FILE_TIMERFD && kind <= CRYO_FILE_INOTIFY) ||
-         (kind >= CRYO_FILE_UNIX && kind <= CRYO_FILE_WAITING) ||
-         (kind >= CRYO_FILE_PTY_MASTER && kind <= CRYO_FILE_POSIX_SHM) ||
-         (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR) || kind == CRYO_FILE_PIDFD ||
-         kind == CRYO_FILE_URING || kind == CRYO_FILE_NAMESPACE || kind == CRYO_FILE_RAW || kind == CRYO_FILE_FANOTIFY ||
-         kind == CRYO_FILE_HUGETLB ||
-         (kind >= CRYO_FILE_CLIENT && kind <= CRYO_FILE_OUTPUT);
-}
-
-bool is_opened_by_path(std::uint32_t kind) {
-  return kind == CRYO_FILE_PATH || (kind >= CRYO_FILE_DEVICE && kind <= CRYO_FILE_REMOVED_DIR);
-}
 
 }  // namespace
 
@@ -55,9 +40,10 @@ void parse_file(Staging& staging, const Payload& payload) {
   file.head = payload.fixed<cryo_file>();
   file.path = payload.string();
   const cryo_file& head = file.head;
-  if (!is_known(head.kind))
+  const FileKindModel* model = file_kind_model(head.kind);
+  if (model == nullptr)
     staging.unknown(payload.section(), "file {}: unknown kind {}", file.id, head.kind);
-  if (is_opened_by_path(head.kind) && file.path.empty()) payload.damaged("file {}: an empty path", file.id);
+  if (model != nullptr && model->opened_by_path && file.path.empty()) payload.damaged("file {}: an empty path", file.id);
   if (head.owner_signal > kMaxSignal || head.owner_thread > 1 ||
       (head.owner_thread != 0 && head.owner_pid < 0))
     payload.damaged("file {}: signal {} to {} {}", file.id, head.owner_signal,
@@ -170,5 +156,33 @@ void parse_file_end(Staging& staging, const Payload& payload) {
     payload.damaged("inode {}: the last {} bytes of it", payload.object(), end.length);
   staging.inodes.mention(id_of(payload), payload.section()).end = end;
 }
+
+void require_contents(const FileInContext& in) {
+  in.require(in.inode && (in.inode->head.flags & CRYO_INODE_CONTENTS) != 0, "contents");
+}
+
+namespace {
+
+void require_inode(const FileInContext& in) { in.require(in.inode != nullptr, "INODE"); }
+
+}  // namespace
+
+const FileKindModel kPathModel = {.kind = CRYO_FILE_PATH, .name = "path", .opened_by_path = true};
+const FileKindModel kContentsModel = {.kind = CRYO_FILE_CONTENTS, .name = "contents", .check = require_contents};
+const FileKindModel kTerminalModel = {.kind = CRYO_FILE_CTTY, .name = "controlling-terminal"};
+const FileKindModel kStdioModel = {.kind = CRYO_FILE_STDIO, .name = "stdio"};
+const FileKindModel kPipeModel = {
+    .kind = CRYO_FILE_PIPE, .name = "pipe", .check = [](const FileInContext& in) { in.require(in.inode && in.inode->pipe, "PIPE"); }};
+const FileKindModel kEpollModel = {.kind = CRYO_FILE_EPOLL, .name = "epoll"};
+const FileKindModel kEventfdModel = {
+    .kind = CRYO_FILE_EVENTFD, .name = "eventfd", .check = [](const FileInContext& in) { in.require(in.file.eventfd.has_value(), "EVENTFD"); }};
+const FileKindModel kFifoModel = {.kind = CRYO_FILE_FIFO, .name = "fifo", .check = require_inode};
+const FileKindModel kDeviceModel = {.kind = CRYO_FILE_DEVICE, .name = "device", .opened_by_path = true, .check = require_inode};
+const FileKindModel kClosedModel = {.kind = CRYO_FILE_CLOSED, .name = "closed-device", .opened_by_path = true, .check = require_inode};
+const FileKindModel kRemovedDirectoryModel = {
+    .kind = CRYO_FILE_REMOVED_DIR, .name = "removed-directory", .opened_by_path = true, .check = require_inode};
+const FileKindModel kClientModel = {.kind = CRYO_FILE_CLIENT, .name = "libcr-registration"};
+const FileKindModel kRequestModel = {.kind = CRYO_FILE_REQUEST, .name = "checkpoint-request"};
+const FileKindModel kOutputModel = {.kind = CRYO_FILE_OUTPUT, .name = "this-context"};
 
 }  // namespace cryo

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about terminals and System V and POSIX IPC.
+#include "context/file_kinds.h"
 #include "context/staging.h"
 
 namespace cryo {
@@ -140,5 +141,28 @@ void parse_mqueue(Staging& staging, const Payload& payload) {
       payload.damaged("a message of priority {}", message.type);
   staging.inodes.mention(payload.object(), payload.section()).mqueue = std::move(queue);
 }
+
+namespace {
+
+void check_pty_slave(const FileInContext& in) {
+  in.require(in.file.pty_slave.has_value(), "PTY_SLAVE");
+  const std::uint32_t id = in.file.pty_slave->master;
+  if (id == 0) return;
+  const auto master = in.context.files.find(id);
+  if (master == in.context.files.end() || master->second.head.kind != CRYO_FILE_PTY_MASTER)
+    inconsistent(in.staging, "file {}: its master {} is no pseudo-terminal", in.file.id, id);
+}
+
+}  // namespace
+
+const FileKindModel kPtyMasterModel = {
+    .kind = CRYO_FILE_PTY_MASTER, .name = "pty-master", .check = [](const FileInContext& in) { in.require(in.file.pty.has_value(), "PTY"); }};
+const FileKindModel kPtySlaveModel = {.kind = CRYO_FILE_PTY_SLAVE, .name = "pty-slave", .check = check_pty_slave};
+const FileKindModel kSysvModel = {
+    .kind = CRYO_FILE_SYSV, .name = "system-v", .check = [](const FileInContext& in) { in.require(in.inode && in.inode->shm, "SHM"); }};
+const FileKindModel kMqueueModel = {.kind = CRYO_FILE_MQUEUE, .name = "message-queue", .check = [](const FileInContext& in) {
+                                      in.require(in.inode && in.inode->mqueue, "MQUEUE");
+                                    }};
+const FileKindModel kPosixShmModel = {.kind = CRYO_FILE_POSIX_SHM, .name = "posix-shared-memory", .check = require_contents};
 
 }  // namespace cryo

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "context/file_kinds.h"
 #include "context/mm_checks.h"
 #include "context/staging.h"
 
@@ -290,5 +291,10 @@ void check_aio(const Staging& staging, const Mm& mm) {
   if (aio != mm.aio.end())
     inconsistent(staging, "memory {}: the asynchronous I/O context {:#x} has no ring", mm.id, aio->head.start);
 }
+
+const FileKindModel kHugetlbModel = {.kind = CRYO_FILE_HUGETLB, .name = "hugetlb", .check = [](const FileInContext& in) {
+                                       require_contents(in);
+                                       in.require(in.inode->huge_size != 0, "HUGETLB");
+                                     }};
 
 }  // namespace cryo

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "context/file_kinds.h"
 #include "context/staging.h"
 
 #ifndef CLONE_NEWTIME
@@ -359,5 +360,7 @@ void check_namespaces(const Staging& staging, const Context& context) {
     check_empty(staging, context, process);
   }
 }
+
+const FileKindModel kNamespaceModel = {.kind = CRYO_FILE_NAMESPACE, .name = "namespace"};
 
 }  // namespace cryo

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about sockets that do not listen.
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,11 +9,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "context/file_kinds.h"
 #include "context/staging.h"
 
 namespace cryo {
 namespace {
 
+constexpr std::size_t kMaxDatagram = 65535;
 constexpr std::size_t kMaxPassed = 253;  // SCM_MAX_FD
 constexpr std::uint32_t kStateFlags =
     CRYO_SOCK_STATE_UNLINKED | CRYO_SOCK_STATE_LISTENER | CRYO_SOCK_STATE_ANY_ADDRESS |
@@ -175,5 +178,102 @@ void parse_sockqueue(Staging& staging, const Payload& payload) {
   if (!rest.empty()) payload.damaged("{} bytes after the last message", rest.size());
   file_of(staging, payload).queue = std::move(queue);
 }
+
+namespace {
+
+bool is_socket(const Context& context, std::uint32_t id) {
+  const auto file = context.files.find(id);
+  return file != context.files.end() && (file->second.connection || file->second.socket);
+}
+
+// A socket of its own; what waits in it says from where it came.
+void check_raw(const FileInContext& in) {
+  in.require(in.file.connection.has_value(), "SOCKSTATE");
+  const cryo_sock_state& head = in.file.connection->head;
+  const bool v6 = head.family == AF_INET6;
+  if ((!v6 && head.family != AF_INET) || (head.type != SOCK_RAW && head.type != SOCK_DGRAM))
+    inconsistent(in.staging, "file {}: a raw or ping socket of family {}, type {}", in.file.id, head.family, head.type);
+  const std::size_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  const bool connected = head.state == CRYO_SOCK_CONNECTED;
+  if (head.state > CRYO_SOCK_CONNECTED || in.file.connection->name.size() != size ||
+      in.file.connection->peer_name.size() != (connected ? size : 0))
+    inconsistent(in.staging, "file {}: a raw or ping socket cannot have such names", in.file.id);
+  if (!in.file.queue.empty()) inconsistent(in.staging, "file {}: a raw or ping socket with a queue", in.file.id);
+}
+
+void check_udp(const FileInContext& in) {
+  in.require(in.file.connection.has_value(), "SOCKSTATE");
+  const cryo_sock_state& head = in.file.connection->head;
+  const bool v6 = head.family == AF_INET6;
+  if (!v6 && head.family != AF_INET)
+    inconsistent(in.staging, "file {}: UDP of the family {}", in.file.id, head.family);
+  const std::size_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  const bool connected = head.state == CRYO_SOCK_CONNECTED;
+  if (head.state > CRYO_SOCK_CONNECTED || in.file.connection->name.size() != size ||
+      in.file.connection->peer_name.size() != (connected ? size : 0))
+    inconsistent(in.staging, "file {}: a UDP socket cannot have such names", in.file.id);
+  for (const SocketMessage& message : in.file.queue) {
+    cryo_udp_origin origin{};
+    if (message.name.size() == sizeof(origin)) std::memcpy(&origin, message.name.data(), sizeof(origin));
+    const bool family = origin.family == AF_INET || (v6 && origin.family == AF_INET6);
+    if (!family || !message.files.empty() || message.data.size() > kMaxDatagram)
+      inconsistent(in.staging, "file {}: such a datagram cannot be in a UDP socket", in.file.id);
+  }
+}
+
+// A connection has two ends that know of each other; what messages name is there.
+void check_connection(const FileInContext& in) {
+  in.require(in.file.connection.has_value(), "SOCKSTATE");
+  const cryo_sock_state& head = in.file.connection->head;
+  if (head.state == CRYO_SOCK_CONNECTED) {
+    const auto peer = in.context.files.find(head.peer);
+    if (peer == in.context.files.end() || !peer->second.connection)
+      inconsistent(in.staging, "file {}: its other end, file {}, is not there", in.file.id, head.peer);
+    const cryo_sock_state& other = peer->second.connection->head;
+    // An IPv6 socket can be connected to an IPv4 one.
+    constexpr std::uint32_t kUnix = 1;
+    if ((other.family == kUnix) != (head.family == kUnix) || other.type != head.type)
+      inconsistent(in.staging, "file {}: its other end, file {}, is of another kind", in.file.id, head.peer);
+    const bool one_way = head.type == 2;  // SOCK_DGRAM
+    if (!one_way && (other.state != CRYO_SOCK_CONNECTED || other.peer != in.file.id))
+      inconsistent(in.staging, "file {}: its other end, file {}, has another one", in.file.id, head.peer);
+  }
+  if (head.state == CRYO_SOCK_CONNECTING &&
+      (in.file.head.kind != CRYO_FILE_TCP || in.file.connection->peer_name.empty() || !in.file.queue.empty()))
+    inconsistent(in.staging, "file {}: such a socket cannot be in the middle of connect()", in.file.id);
+  if (in.file.head.kind == CRYO_FILE_WAITING) {
+    const auto listener = in.context.files.find(head.listener);
+    if (listener == in.context.files.end() || !listener->second.socket)
+      inconsistent(in.staging, "file {}: waits at file {}, which does not listen", in.file.id, head.listener);
+  }
+  for (const SocketMessage& message : in.file.queue) {
+    if (message.head.sender != 0 && !is_socket(in.context, message.head.sender))
+      inconsistent(in.staging, "file {}: a message from file {}, which is no socket", in.file.id,
+                   message.head.sender);
+    for (const std::uint32_t id : message.files) {
+      const auto passed = in.context.files.find(id);
+      if (passed == in.context.files.end() || passed->second.head.kind == CRYO_FILE_WAITING)
+        inconsistent(in.staging, "file {}: file {} is passed to it, which is not there", in.file.id, id);
+    }
+  }
+}
+
+void check_netlink(const FileInContext& in) {
+  in.require(in.file.connection.has_value(), "SOCKSTATE");
+  in.require(in.file.connection->name.size() == sizeof(sockaddr_nl) &&
+                 in.file.connection->peer_name.size() == sizeof(sockaddr_nl),
+             "netlink address");
+}
+
+}  // namespace
+
+const FileKindModel kSocketModel = {
+    .kind = CRYO_FILE_SOCKET, .name = "socket", .check = [](const FileInContext& in) { in.require(in.file.socket.has_value(), "SOCKET"); }};
+const FileKindModel kUnixModel = {.kind = CRYO_FILE_UNIX, .name = "unix-socket", .check = check_connection};
+const FileKindModel kTcpModel = {.kind = CRYO_FILE_TCP, .name = "tcp-socket", .check = check_connection};
+const FileKindModel kWaitingModel = {.kind = CRYO_FILE_WAITING, .name = "waiting-connection", .check = check_connection};
+const FileKindModel kUdpModel = {.kind = CRYO_FILE_UDP, .name = "udp-socket", .check = check_udp};
+const FileKindModel kRawModel = {.kind = CRYO_FILE_RAW, .name = "raw-socket", .check = check_raw};
+const FileKindModel kNetlinkModel = {.kind = CRYO_FILE_NETLINK, .name = "netlink-socket", .check = check_netlink};
 
 }  // namespace cryo

@@ -16,6 +16,7 @@
 
 #include "base/message.h"
 #include "context/describe.h"
+#include "context/file_kinds.h"
 
 namespace cryo {
 namespace {
@@ -207,33 +208,8 @@ std::string vma_kind_name(std::uint32_t kind) {
 }
 
 std::string file_kind_name(std::uint32_t kind) {
-  if (kind == CRYO_FILE_DEVICE) return "device";
-  if (kind == CRYO_FILE_CLOSED) return "closed-device";
-  if (kind == CRYO_FILE_REMOVED_DIR) return "removed-directory";
-  if (kind == CRYO_FILE_TIMERFD) return "timerfd";
-  if (kind == CRYO_FILE_SIGNALFD) return "signalfd";
-  if (kind == CRYO_FILE_INOTIFY) return "inotify";
-  if (kind == CRYO_FILE_FANOTIFY) return "fanotify";
-  if (kind == CRYO_FILE_PTY_MASTER) return "pty-master";
-  if (kind == CRYO_FILE_PTY_SLAVE) return "pty-slave";
-  if (kind == CRYO_FILE_FIFO) return "fifo";
-  if (kind == CRYO_FILE_SYSV) return "system-v";
-  if (kind == CRYO_FILE_MQUEUE) return "message-queue";
-  if (kind == CRYO_FILE_POSIX_SHM) return "posix-shared-memory";
-  if (kind == CRYO_FILE_PIDFD) return "pidfd";
-  if (kind == CRYO_FILE_URING) return "io_uring";
-  if (kind == CRYO_FILE_NAMESPACE) return "namespace";
-  if (kind == CRYO_FILE_RAW) return "raw-socket";
-  if (kind == CRYO_FILE_HUGETLB) return "hugetlb";
-  if (kind == CRYO_FILE_CLIENT) return "libcr-registration";
-  if (kind == CRYO_FILE_REQUEST) return "checkpoint-request";
-  if (kind == CRYO_FILE_OUTPUT) return "this-context";
-  static constexpr std::array<const char*, 9> kNames = {
-      nullptr, "path", "contents", "controlling-terminal", "stdio", "pipe", "epoll", "socket", "eventfd"};
-  static constexpr std::array<const char*, 5> kSockets = {"unix-socket", "tcp-socket", "udp-socket",
-                                                          "netlink-socket", "waiting-connection"};
-  if (kind >= CRYO_FILE_UNIX && kind <= CRYO_FILE_WAITING) return kSockets[kind - CRYO_FILE_UNIX];
-  return name_of(kNames, kind, "kind");
+  const FileKindModel* model = file_kind_model(kind);
+  return model != nullptr ? model->name : fmt::format("kind {}", kind);
 }
 
 std::string restart_kind_name(std::uint32_t kind) {

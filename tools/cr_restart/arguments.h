@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 
 namespace cryo {
 

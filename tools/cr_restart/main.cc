@@ -33,11 +33,11 @@
 #include "restart/check/check.h"
 #include "restart/engine/allocation.h"
 #include "restart/engine/restart.h"
-#include "restart/engine/tree_plan.h"
 #include "restart/files/fallback.h"
 #include "restart/files/redirect.h"
 #include "restart/process/control_groups.h"
-#include "restart/process/credentials.h"
+#include "restart/process/tree_plan.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {

@@ -26,7 +26,7 @@
 #include "cr_restart/forward.h"
 #include "cr_restart/job_terminal.h"
 #include "restart/ns/namespaces.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 
 #include <cryo/arch/aarch64.h>
 #include <fmt/format.h>

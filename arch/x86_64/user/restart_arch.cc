@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 
 #include <cpuid.h>
 #include <cryo/arch/x86_64.h>

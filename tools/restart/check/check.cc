@@ -12,15 +12,18 @@
 #include "context/describe.h"
 #include "restart/check/check_limits.h"
 #include "restart/check/check_room.h"
-#include "restart/engine/id_holder.h"
-#include "restart/engine/restart_arch.h"
-#include "restart/engine/tree_plan.h"
+#include "restart/common/id_holder.h"
+#include "restart/common/proc_files.h"
+#include "restart/common/restart_arch.h"
 #include "restart/ipc/sysv.h"
+#include "restart/memory/mempolicy.h"
 #include "restart/memory/tags.h"
 #include "restart/ns/namespaces.h"
+#include "restart/process/affinity.h"
 #include "restart/process/cgroup.h"
 #include "restart/process/cpu_baseline.h"
-#include "restart/rights/proc_files.h"
+#include "restart/process/tree_plan.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {

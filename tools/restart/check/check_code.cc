@@ -10,7 +10,7 @@
 #include "base/exit_codes.h"
 #include "base/unique_fd.h"
 #include "restart/check/check.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "restart/ns/mounts.h"
 #include "restart/rights/names.h"
 

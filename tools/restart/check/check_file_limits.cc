@@ -17,12 +17,12 @@
 
 #include "base/parse.h"
 #include "restart/check/check_limits.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
+#include "restart/common/proc_files.h"
 #include "restart/files/fanotify.h"
 #include "restart/files/files.h"
 #include "restart/ipc/mqueue.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -6,11 +6,11 @@
 #include "base/parse.h"
 #include "restart/check/check_limits.h"
 #include "restart/check/check_room.h"
+#include "restart/common/proc_files.h"
 #include "restart/ipc/sysv.h"
 #include "restart/memory/hugetlb.h"
 #include "restart/memory/mapped.h"
 #include "restart/process/cgroup.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

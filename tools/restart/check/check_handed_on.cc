@@ -16,7 +16,7 @@
 #include "base/unique_fd.h"
 #include "restart/check/check.h"
 #include "restart/files/files.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 #include "restart/rights/names.h"
 
 namespace cryo {

@@ -12,12 +12,12 @@
 
 #include "base/parse.h"
 #include "restart/check/check.h"
+#include "restart/common/proc_files.h"
 #include "restart/ipc/sysv.h"
 #include "restart/memory/hugetlb.h"
 #include "restart/memory/mapped.h"
 #include "restart/process/cgroup.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "base/parse.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
+#include "restart/common/proc_files.h"
 #include "restart/files/files.h"
 #include "restart/ipc/sysv.h"
 #include "restart/ns/namespace_contents.h"
 #include "restart/process/cgroup.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

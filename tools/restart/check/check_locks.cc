@@ -12,12 +12,12 @@
 #include "base/parse.h"
 #include "context/mountinfo.h"
 #include "restart/check/check.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
+#include "restart/common/proc_files.h"
 #include "restart/files/files.h"
 #include "restart/files/held_locks.h"
 #include "restart/ns/mounts.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 

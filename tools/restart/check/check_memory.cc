@@ -8,7 +8,8 @@
 
 #include "base/exit_codes.h"
 #include "restart/check/check.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/proc_files.h"
+#include "restart/common/restart_arch.h"
 #include "restart/memory/aio.h"
 #include "restart/memory/guards.h"
 #include "restart/memory/mempolicy.h"
@@ -16,7 +17,7 @@
 #include "restart/memory/tags.h"
 #include "restart/memory/vdso.h"
 #include "restart/memory/vma_names.h"
-#include "restart/rights/proc_files.h"
+#include "restart/rights/credentials.h"
 #include "stub_arch.h"
 
 namespace cryo {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "restart/check/check.h"
-#include "restart/engine/device.h"
+#include "restart/common/device.h"
 #include "restart/ipc/sysv.h"
 #include "restart/net/sockets.h"
 

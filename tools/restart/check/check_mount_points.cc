@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "context/mountinfo.h"
+#include "restart/common/proc_files.h"
 #include "restart/ns/mounts.h"
 #include "restart/ns/namespaces.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -8,13 +8,15 @@
 #include <algorithm>
 #include <cstring>
 
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
+#include "restart/common/proc_files.h"
 #include "restart/ns/namespace_contents.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/process/cgroup.h"
 #include "restart/process/timers.h"
-#include "restart/rights/proc_files.h"
+#include "restart/process/tree_plan.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 
@@ -68,12 +70,6 @@ void check_one(const Namespace& ns, const Creds& own, Findings& findings) {
     findings.warning(
         "the root of a cgroup namespace is going to be the control group of cr_restart, not {}: {}",
         ns.cgroup, why);
-}
-
-bool is_below(const Context& context, std::uint32_t user, std::uint32_t top) {
-  for (; user != top; user = context.namespaces.at(user).head.owner)
-    if (user == 0) return false;
-  return true;
 }
 
 // Nobody enters a time namespace that was made for children: they are forked into it.
@@ -131,13 +127,6 @@ void check_clock(const Context& context, const Creds& own, Findings& findings) {
 }
 
 }  // namespace
-
-bool can_be_forked(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
-  const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
-  return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
-         !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
-         !back(parent.time, child.time) && !back(parent.mnt, child.mnt);
-}
 
 void check_namespaces(const Context& context, const RestartOptions& options, const Creds& own,
                       Findings& findings) {

@@ -3,7 +3,7 @@
 // capabilities its processes go on, and which files they had open.
 #include "context/origin.h"
 #include "restart/check/check.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 

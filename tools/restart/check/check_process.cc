@@ -10,15 +10,15 @@
 #include "base/parse.h"
 #include "base/place.h"
 #include "restart/check/check.h"
-#include "restart/engine/id_holder.h"
-#include "restart/engine/tree_plan.h"
+#include "restart/common/id_holder.h"
+#include "restart/common/proc_files.h"
 #include "restart/ns/mounts.h"
 #include "restart/process/posix_timers.h"
 #include "restart/process/process_state.h"
 #include "restart/process/root_directory.h"
+#include "restart/process/tree_plan.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "restart/check/check.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "restart/memory/mempolicy.h"
 #include "restart/process/affinity.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {

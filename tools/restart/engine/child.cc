@@ -14,8 +14,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "restart/engine/restart_arch.h"
-#include "restart/engine/shared_report.h"
+#include "restart/common/proc_files.h"
+#include "restart/common/restart_arch.h"
 #include "restart/files/files.h"
 #include "restart/files/locks.h"
 #include "restart/files/output_files.h"
@@ -33,7 +33,7 @@
 #include "restart/process/thread_fs.h"
 #include "restart/process/thread_plan.h"
 #include "restart/process/timers.h"
-#include "restart/rights/proc_files.h"
+#include "restart/stub/shared_report.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/engine/options.h"
-#include "restart/engine/shared_report.h"
+#include "restart/common/options.h"
 #include "restart/files/files.h"
 #include "restart/memory/inherited_memory.h"
 #include "restart/memory/mapped.h"
 #include "restart/memory/shared_memory.h"
 #include "restart/stub/address_space.h"
+#include "restart/stub/shared_report.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/engine/id_holder.h"
+#include "restart/common/id_holder.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "context/model.h"
-#include "restart/engine/shared_report.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 

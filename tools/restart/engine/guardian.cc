@@ -17,9 +17,9 @@
 #include <span>
 
 #include "base/error.h"
-#include "restart/engine/fork.h"
-#include "restart/engine/shared_report.h"
+#include "restart/process/fork.h"
 #include "restart/rights/created_paths.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 namespace {

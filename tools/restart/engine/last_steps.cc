@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/error.h"
+#include "restart/common/proc_files.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

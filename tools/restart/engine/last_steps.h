@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/engine/shared_report.h"
-#include "restart/engine/tree_plan.h"
+#include "restart/process/tree_plan.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 

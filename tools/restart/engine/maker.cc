@@ -13,21 +13,22 @@
 #include <set>
 
 #include "base/error.h"
+#include "restart/common/proc_files.h"
 #include "restart/engine/allocation.h"
 #include "restart/engine/child.h"
-#include "restart/engine/shared_report.h"
 #include "restart/engine/tree_steps.h"
 #include "restart/files/locks.h"
 #include "restart/files/pty.h"
 #include "restart/ipc/mqueue.h"
 #include "restart/ipc/sysv.h"
 #include "restart/memory/inherited_memory.h"
+#include "restart/memory/shared_memory.h"
 #include "restart/net/sockets.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/process/process_state.h"
 #include "restart/rights/created_paths.h"
-#include "restart/rights/proc_files.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 namespace {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/engine/options.h"
-#include "restart/engine/shared_report.h"
-#include "restart/engine/tree_plan.h"
+#include "restart/common/options.h"
 #include "restart/files/fanotify.h"
 #include "restart/files/other_uses.h"
 #include "restart/memory/inherited_pages.h"
 #include "restart/memory/mapped.h"
+#include "restart/process/tree_plan.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "restart/rights/proc_files.h"
+#include "restart/common/proc_files.h"
 
 namespace cryo {
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "restart/rights/proc_files.h"
+#include "restart/common/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "restart/engine/shared_report.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 

@@ -12,7 +12,7 @@
 #include "context/chain.h"
 #include "context/model.h"
 #include "restart/check/check.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 
 namespace cryo {
 

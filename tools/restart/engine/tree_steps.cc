@@ -16,11 +16,11 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "restart/engine/fork.h"
-#include "restart/engine/shared_report.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/process/cgroup.h"
-#include "restart/process/credentials.h"
+#include "restart/process/fork.h"
+#include "restart/rights/credentials.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 namespace {

@@ -9,11 +9,11 @@
 #include <functional>
 
 #include "context/model.h"
-#include "restart/engine/options.h"
-#include "restart/engine/shared_report.h"
-#include "restart/engine/tree_plan.h"
+#include "restart/common/options.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
+#include "restart/process/tree_plan.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 
 namespace cryo {
@@ -106,5 +107,14 @@ UniqueFd make_output(const File& file) {
   if (!fd) fail_errno("/dev/null");
   return fd;
 }
+
+const FileKind kClientKind = {.kind = CRYO_FILE_CLIENT, .open = [](FileMaking& making, const File& file, const FileUse&) {
+                                return make_client(making.input, file);
+                              }};
+const FileKind kRequestKind = {
+    .kind = CRYO_FILE_REQUEST, .open = [](FileMaking&, const File&, const FileUse&) { return make_request(); }};
+const FileKind kOutputKind = {.kind = CRYO_FILE_OUTPUT,
+                              .open = [](FileMaking&, const File& file, const FileUse&) { return make_output(file); },
+                              .is_shared_outside = true};
 
 }  // namespace cryo

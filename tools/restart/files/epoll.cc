@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 
 namespace cryo {
@@ -166,5 +167,8 @@ void fill_epolls(const Context& context, const Process& process, const std::map<
     if (file.head.kind == CRYO_FILE_EPOLL) InterestFiller(file, fd, process, fds, handle_fd).fill();
   }
 }
+
+const FileKind kEpollKind = {
+    .kind = CRYO_FILE_EPOLL, .open = [](FileMaking&, const File& file, const FileUse&) { return make_epoll(file); }};
 
 }  // namespace cryo

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 
 namespace cryo {
@@ -17,5 +18,8 @@ UniqueFd make_eventfd(const File& file) {
     fail_errno("cannot set an eventfd to {}", count);
   return fd;
 }
+
+const FileKind kEventfdKind = {
+    .kind = CRYO_FILE_EVENTFD, .open = [](FileMaking&, const File& file, const FileUse&) { return make_eventfd(file); }};
 
 }  // namespace cryo

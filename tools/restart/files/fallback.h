@@ -5,7 +5,7 @@
 
 #include "context/chain.h"
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 
 namespace cryo {
 

@@ -18,9 +18,10 @@
 #include "base/error.h"
 #include "base/parse.h"
 #include "base/place.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {
@@ -221,5 +222,27 @@ std::vector<std::string> fanotify_problems(const Fanotify& group, const Relocati
   }
   return problems;
 }
+
+namespace {
+
+void check_fanotify(FileCheck& at, const File& file, const FileUse&) {
+  for (const std::string& text : fanotify_problems(*file.fanotify, at.options.relocations, at.own))
+    at.problem(EPERM, "{}", text);
+  const FanotifyMark* first = nullptr;
+  std::size_t others = 0;
+  for (const FanotifyMark& mark : file.fanotify->marks)
+    if (mark.head.kind == CRYO_MARK_INODE && is_other_watched(at, mark.path, mark.head.ino) && others++ == 0) first = &mark;
+  if (first != nullptr && at.options.changed_files != ChangedFiles::kIgnore)
+    at.findings.warning("pid {}: {}: a mark will be on a different file than at the checkpoint, which now has the name {}{}", at.pid,
+                        at.what, first->path, others > 1 ? fmt::format(" ({} more)", others - 1) : "");
+}
+
+}  // namespace
+
+const FileKind kFanotifyKind = {.kind = CRYO_FILE_FANOTIFY,
+                                .check = check_fanotify,
+                                .open = [](FileMaking& making, const File& file, const FileUse&) {
+                                  return std::move(making.input.fanotify.at(file.id));
+                                }};
 
 }  // namespace cryo

@@ -9,7 +9,7 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/rights/relocate.h"
+#include "restart/common/relocate.h"
 
 namespace cryo {
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/place.h"
 #include "base/random_part.h"
+#include "restart/files/path_check.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/missing_directories.h"
 
@@ -188,5 +189,38 @@ UniqueFd Fifos::open(const File& file, const FileUse& use) {
   if (!fd) fail_errno("cannot open the FIFO {}", file.path);
   return fd;
 }
+
+namespace {
+
+// One that is gone is made anew.
+void check_fifo(FileCheck& at, const File& file, const FileUse& use) {
+  const Inode& inode = at.context.inode(file.head.inode);
+  if (inode.pipe) check_pipe(at, inode);
+  struct stat now;
+  if (inode.head.flags & CRYO_INODE_DELETED) return;
+  if (names::stat(at.path, now) != 0) {
+    const int error = errno;
+    const std::size_t end = at.path.rfind('/');
+    if (error != ENOENT && !is_very_file(at, file))
+      at.problem(error, "cannot be found: {}", way_error(error));
+    else if (error == ENOENT && names::access(end == 0 ? "/" : at.path.substr(0, end), W_OK | X_OK) != 0)
+      at.problem(errno, "cannot be made again: {}", way_error(errno));
+    return;
+  }
+  if (!S_ISFIFO(now.st_mode)) return at.problem(ESTALE, "is not a FIFO any more");
+  if (is_foreign_fifo(at.options, file, inode, at.path))
+    at.problem(ESTALE, "its name now refers to a different FIFO; --changed-files=warn accepts it");
+  if (!may_fill_fifo(at.context, inode, at.path))
+    at.problem(EACCES, "its contents cannot be restored, as none of the processes may write to it");
+  check_access(at, file, use);
+}
+
+}  // namespace
+
+const FileKind kFifoKind = {.kind = CRYO_FILE_FIFO,
+                            .check = check_fifo,
+                            .open = [](FileMaking& making, const File& file, const FileUse& use) {
+                              return making.state<Fifos>().open(file, use);
+                            }};
 
 }  // namespace cryo

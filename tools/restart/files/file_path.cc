@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 
+#include "restart/files/contents_files.h"
 #include "restart/files/files.h"
+#include "restart/files/path_check.h"
 #include "restart/ns/namespaces.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/own_proc.h"
@@ -60,5 +62,36 @@ UniqueFd open_proc_directory(const FileRestoreInput& input, const File& file, co
     fail(ESTALE, "{} is no directory of /proc any more", path);
   return fd;
 }
+
+namespace {
+
+bool is_context_output(const FileRestoreInput& input, const File& file, const FileUse& use) {
+  const OtherUse* other = other_use(input.other_uses, file);
+  return other != nullptr && other->context && is_output(file, use);
+}
+
+// The context itself is not written to: the job has a copy.
+UniqueFd open_path(FileMaking& making, const File& file, const FileUse& use) {
+  if (is_context_output(making.input, file, use)) return making.state<ContentsFiles>().open(file, use, make_copy);
+  return open_by_path(making.input, file, use);
+}
+
+void check_device(FileCheck& at, const File& file, const FileUse& use) {
+  if (left_closed(file, at.options)) return;
+  const auto chosen = at.options.device_policy(file.path);
+  if (chosen == DevicePolicy::kFail)
+    at.problem(EOPNOTSUPP, "is a device, which --device={}=fail does not allow", file.path);
+  else
+    check_path(at, file, use);
+}
+
+UniqueFd open_device(FileMaking& making, const File& file, const FileUse& use) { return open_by_path(making.input, file, use); }
+
+}  // namespace
+
+const FileKind kPathKind = {.kind = CRYO_FILE_PATH, .check = check_path, .open = open_path, .has_position = true};
+const FileKind kDeviceKind = {.kind = CRYO_FILE_DEVICE, .check = check_device, .open = open_device};
+// That is opened only where cr_restart --device says so.
+const FileKind kClosedKind = {.kind = CRYO_FILE_CLOSED, .check = check_device, .open = open_device};
 
 }  // namespace cryo

@@ -14,23 +14,13 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "context/describe.h"
-#include "restart/files/fifo.h"
-#include "restart/files/io_uring.h"
+#include "restart/common/proc_files.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/output_files.h"
-#include "restart/files/polled_rings.h"
-#include "restart/files/pty.h"
 #include "restart/files/redirect.h"
-#include "restart/files/standard_files.h"
-#include "restart/ipc/mqueue.h"
-#include "restart/ipc/posix_shm.h"
-#include "restart/memory/hugetlb.h"
-#include "restart/net/sockets.h"
 #include "restart/ns/mounts.h"
-#include "restart/ns/namespaces.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/own_proc.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -40,11 +30,9 @@ constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 class FileMaker {
  public:
   explicit FileMaker(FileRestoreInput& input)
-      : input_(input), terminals_(input), fifos_(input), queues_(input), sockets_(input) {
+      : input_(input), making_(input, store_) {
     store_.uses = file_uses(input.context);
     outputs_ = find_outputs(input.context, store_.uses);
-    for (std::size_t number = 0; number < own_.size(); ++number)
-      own_[number] = own_standard(input.stdio[number].get());
     find_numbers();
     find_keepers();
     find_uncut();
@@ -57,174 +45,23 @@ class FileMaker {
   void find_keepers();
   [[nodiscard]] UniqueFd put_away(std::uint32_t file, UniqueFd fd);
   [[nodiscard]] UniqueFd open(const File& file, const FileUse& use);
-  [[nodiscard]] bool is_context_output(const File& file, const FileUse& use) const;
   void find_uncut();
   [[nodiscard]] std::size_t first_writer(const File& file);
-  [[nodiscard]] const OtherUse* other_use(const File& file) const;
   [[nodiscard]] int own_number(const File& file, const FileUse& use) const;
   [[nodiscard]] UniqueFd taken_over(const File& file, const FileUse& use);
   void write_on(const File& file, const FileUse& use, int fd) const;
   [[nodiscard]] std::string name_outside(const File& file, int fd) const;
   [[nodiscard]] UniqueFd known_end(const File& file, const Inode& inode, int fd) const;
   void see_to_tail(const File& file, const FileUse& use, int fd);
-  [[nodiscard]] UniqueFd contents_of(const File& file, const Inode& inode);
-  [[nodiscard]] UniqueFd reopen_contents(const File& file, const FileUse& use);
-  [[nodiscard]] UniqueFd memory_file(const File& file, const FileUse& use);
-  [[nodiscard]] UniqueFd removed_directory(const File& file, const FileUse& use);
-  [[nodiscard]] UniqueFd pipe_end(const File& file, const FileUse& use);
-  [[nodiscard]] StandardSource find_sources(const File& file, const FileUse& use);
-  [[nodiscard]] UniqueFd standard(const File& file, const FileUse& use);
 
   FileRestoreInput& input_;
-  OwnStandards own_;
   FileStore store_;
+  FileMaking making_;
   std::map<std::uint32_t, int> numbers_;  // by file: a number that means it in all processes
   std::optional<std::map<std::uint32_t, std::size_t>> first_writers_;
-  struct Contents {
-    UniqueFd fd;
-    std::vector<std::size_t> processes;  // whose names were made for it
-    std::uint32_t file = 0;              // the first, who opened which
-  };
-  std::map<std::uint32_t, Contents> contents_;     // by inode
-  std::map<std::pair<TreeOf, std::uint32_t>, UniqueFd> directories_;  // removed ones, by inode
-  std::map<std::uint32_t, PipeEnds> pipes_;        // by inode: ends that no file has taken yet
-  std::map<std::uint32_t, UniqueFd> any_end_;      // by inode: to open further ends by
-  Terminals terminals_;
-  Fifos fifos_;
-  MessageQueues queues_;
-  Sockets sockets_;
-  GoneProcesses gone_;
   std::set<std::uint32_t> uncut_;  // inodes of what is not the job's alone
   Outputs outputs_;
 };
-
-}  // namespace
-
-bool is_inherited(std::uint32_t number) {
-  const int flags = ::fcntl(static_cast<int>(number), F_GETFD);
-  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
-}
-
-std::uint32_t standard_number(const File& file) {
-  if (file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd < 3) return file.head.stdio_fd;
-  return (file.head.flags & O_ACCMODE) == O_RDONLY ? STDIN_FILENO : STDOUT_FILENO;
-}
-
-namespace {
-
-// Without O_NOFOLLOW, which is about the path by which a file was opened once: this one is a link.
-UniqueFd reopen(int fd, int flags, const char* what) {
-  UniqueFd again(::open(fmt::format("/proc/self/fd/{}", fd).c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC));
-  if (!again) fail_errno("cannot open {} a second time", what);
-  return again;
-}
-
-// Shared anonymous memory that is open, too, is the very memory that is mapped.
-UniqueFd FileMaker::contents_of(const File& file, const Inode& inode) {
-  if (file.head.kind == CRYO_FILE_PATH) return make_copy(input_, inode, file);
-  const auto place = input_.shared->find(inode.id);
-  if (place == input_.shared->end()) return make_contents(input_, inode, file);
-  UniqueFd fd = open_proc(fmt::format("self/map_files/{:x}-{:x}", place->second.start, place->second.end), O_RDWR);
-  if (!fd) fail_errno("cannot open shared anonymous memory, which requires CAP_CHECKPOINT_RESTORE");
-  return fd;
-}
-
-UniqueFd FileMaker::reopen_contents(const File& file, const FileUse& use) {
-  const Inode& inode = input_.context.inode(file.head.inode);
-  auto base = contents_.find(inode.id);
-  if (base == contents_.end())
-    base = contents_
-               .emplace(inode.id,
-                        Contents{input_.descriptors.park(contents_of(file, inode)), use.processes, file.id})
-               .first;
-  // There is one, as memfd_create() is called once for each.
-  if (file.head.how & CRYO_OPENED_MADE) return input_.descriptors.park_copy(base->second.fd.get());
-  return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
-}
-
-// POSIX shared memory, and files of hugetlbfs.
-UniqueFd FileMaker::memory_file(const File& file, const FileUse& use) {
-  const Inode& inode = input_.context.inode(file.head.inode);
-  auto base = contents_.find(inode.id);
-  if (base == contents_.end()) {
-    UniqueFd made = inode.huge_size != 0 ? make_hugetlb(input_, inode, file) : make_posix_shm(input_, inode, file);
-    base = contents_.emplace(inode.id, Contents{input_.descriptors.park(std::move(made)), use.processes, file.id}).first;
-  }
-  if (file.head.how & CRYO_OPENED_MADE) return input_.descriptors.park_copy(base->second.fd.get());
-  return reopen(base->second.fd.get(), open_flags(file, use), file.path.c_str());
-}
-
-UniqueFd FileMaker::removed_directory(const File& file, const FileUse& use) {
-  const Inode& inode = input_.context.inode(file.head.inode);
-  const auto key = std::make_pair(tree_of_file(input_, file, use), inode.id);
-  auto base = directories_.find(key);
-  if (base == directories_.end()) {
-    UniqueFd fd = make_removed_directory(input_, key.first, input_.options.relocations.apply(file.path),
-                                         {inode.head.mode, inode.head.uid, inode.head.gid});
-    base = directories_.emplace(key, input_.descriptors.park(std::move(fd))).first;
-  }
-  return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
-}
-
-UniqueFd FileMaker::pipe_end(const File& file, const FileUse& use) {
-  const Inode& inode = input_.context.inode(file.head.inode);
-  if (!pipes_.contains(inode.id)) {
-    const NamesOf maker = NamesOf::maker_of(input_.context, inode.id);
-    PipeEnds ends = make_pipe(inode);
-    any_end_.emplace(inode.id, input_.descriptors.park_copy(ends.reader.get()));
-    pipes_.emplace(inode.id, PipeEnds{input_.descriptors.park(std::move(ends.reader)),
-                                      input_.descriptors.park(std::move(ends.writer))});
-  }
-  PipeEnds& ends = pipes_.at(inode.id);
-  const int mode = static_cast<int>(file.head.flags) & O_ACCMODE;
-  // The kernel sets O_LARGEFILE in every open() of a 64-bit process, and in pipes and sockets does not.
-  const ArchDescription* description = arch_description(input_.context.header.arch);
-  const bool opened = description != nullptr && (file.head.flags & description->open_flags.large_file) != 0;
-  if (!opened && mode == O_RDONLY && ends.reader) return std::move(ends.reader);
-  if (!opened && mode == O_WRONLY && ends.writer) return std::move(ends.writer);
-  return reopen(any_end_.at(inode.id).get(), open_flags(file, use) & ~O_DIRECT, "a pipe");
-}
-
-// Of each number of it; what it gives back is that of the highest ones, or the terminal where one is to be that.
-StandardSource FileMaker::find_sources(const File& file, const FileUse& use) {
-  std::set<std::uint32_t> numbers;
-  for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
-  StandardSource kept;
-  for (const std::uint32_t number : numbers) {
-    const StandardSource source = standard_source(file, use, number, own_);
-    store_.standard[{file.id, number}] = source;
-    if (kept.number != StandardSource::kTerminal) kept = source;
-  }
-  if (numbers.empty()) kept = standard_source(file, use, standard_number(file), own_);  // on its way in a message
-  return kept;
-}
-
-UniqueFd FileMaker::standard(const File& file, const FileUse& use) {
-  const auto inherited = input_.inherited.find(file.head.stdio_fd);
-  if (file.head.kind == CRYO_FILE_STDIO && inherited != input_.inherited.end())
-    return input_.descriptors.park_copy(inherited->second.get());
-  const StandardSource source = find_sources(file, use);
-  if (source.number >= 0)
-    return input_.descriptors.park(copy_standard(input_.stdio[source.number].get(), source.mode));
-  if (file.head.kind == CRYO_FILE_STDIO)
-    fail(EBADF, "{} is inherited from cr_restart, whose descriptor {} is not suitable", file.path,
-         standard_number(file));
-  UniqueFd fd(::open("/dev/tty", open_flags(file, use) | O_CLOEXEC));
-  if (!fd) fail_errno("cannot open the terminal /dev/tty");
-  return fd;
-}
-
-const OtherUse* FileMaker::other_use(const File& file) const {
-  const auto found = input_.other_uses.find(file.head.inode);
-  return file.head.kind == CRYO_FILE_PATH && file.redirected.empty() && found != input_.other_uses.end()
-             ? &found->second
-             : nullptr;
-}
-
-bool FileMaker::is_context_output(const File& file, const FileUse& use) const {
-  const OtherUse* other = other_use(file);
-  return other != nullptr && other->context && is_output(file, use);
-}
 
 // Of cr_restart's descriptors the one that the job's becomes; -1: its output goes elsewhere than cr_restart's.
 int FileMaker::own_number(const File& file, const FileUse& use) const {
@@ -236,14 +73,14 @@ int FileMaker::own_number(const File& file, const FileUse& use) const {
 void FileMaker::find_uncut() {
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
-    if (other_use(file) != nullptr || own_number(file, use) >= 0) uncut_.insert(file.head.inode);
+    if (other_use(input_.other_uses, file) != nullptr || own_number(file, use) >= 0) uncut_.insert(file.head.inode);
   }
 }
 
 // Nothing: it is opened.
 UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
   if (const int own = own_number(file, use); own >= 0) return input_.descriptors.park_copy(own);
-  const OtherUse* other = other_use(file);
+  const OtherUse* other = other_use(input_.other_uses, file);
   if (other == nullptr || !can_share(*other, file, input_.context.inode(file.head.inode), use)) return {};
   return input_.descriptors.park_copy(other->file->get());
 }
@@ -252,7 +89,7 @@ UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
 // is going to be cut has its end where it was, but not yet.
 void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
   if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return;
-  const OtherUse* other = other_use(file);
+  const OtherUse* other = other_use(input_.other_uses, file);
   struct stat now;
   if (other != nullptr && other->context) return;
   if (::fstat(fd, &now) != 0) fail_errno("{}", file.path);
@@ -331,79 +168,20 @@ void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
 
 UniqueFd FileMaker::open(const File& file, const FileUse& use) {
   if (!file.redirected.empty()) return open_redirected(input_.created, file);
-  switch (file.head.kind) {
-    case CRYO_FILE_PATH:
-    case CRYO_FILE_DEVICE:
-    case CRYO_FILE_CLOSED:  // cr_restart --device says otherwise
-      if (is_context_output(file, use)) return reopen_contents(file, use);
-      return open_by_path(input_, file, use);
-    case CRYO_FILE_REMOVED_DIR:
-      return removed_directory(file, use);
-    case CRYO_FILE_CONTENTS:
-      return reopen_contents(file, use);
-    case CRYO_FILE_CTTY:
-    case CRYO_FILE_STDIO:
-      return standard(file, use);
-    case CRYO_FILE_PIPE:
-      return pipe_end(file, use);
-    case CRYO_FILE_EPOLL:
-      return make_epoll(file);
-    case CRYO_FILE_SOCKET:
-    case CRYO_FILE_UNIX:
-    case CRYO_FILE_TCP:
-    case CRYO_FILE_UDP:
-    case CRYO_FILE_RAW:
-    case CRYO_FILE_NETLINK:
-      return sockets_.take(file.id);
-    case CRYO_FILE_EVENTFD:
-      return make_eventfd(file);
-    case CRYO_FILE_TIMERFD:
-      return make_timerfd(file);
-    case CRYO_FILE_SIGNALFD:
-      return make_signalfd(file);
-    case CRYO_FILE_INOTIFY:
-      return make_inotify(file);
-    case CRYO_FILE_FANOTIFY:
-      return std::move(input_.fanotify.at(file.id));
-    case CRYO_FILE_PIDFD:
-      return gone_.open(file);
-    case CRYO_FILE_NAMESPACE:
-      return input_.namespaces.file_of(static_cast<std::uint32_t>(file.head.pos),
-                                       static_cast<std::uint32_t>(file.head.pos >> 32));
-    case CRYO_FILE_URING:
-      return make_uring(input_.context, file, input_.handle_fd);
-    case CRYO_FILE_PTY_MASTER:
-      return terminals_.open_master(file);
-    case CRYO_FILE_PTY_SLAVE:
-      return terminals_.open_slave(file, use);
-    case CRYO_FILE_MQUEUE:
-      return queues_.open(file, use);
-    case CRYO_FILE_POSIX_SHM:
-    case CRYO_FILE_HUGETLB:
-      return memory_file(file, use);
-    case CRYO_FILE_CLIENT:
-      return make_client(input_, file);
-    case CRYO_FILE_REQUEST:
-      return make_request();
-    case CRYO_FILE_OUTPUT:
-      return make_output(file);
-    case CRYO_FILE_FIFO:
-      return fifos_.open(file, use);
-    default:
-      fail(EOPNOTSUPP, "file {} is of an unknown kind ({})", file.path, file.head.kind);
-  }
+  const FileKind* kind = file_kind(file.head.kind);
+  if (kind == nullptr || kind->open == nullptr)
+    fail(EOPNOTSUPP, "file {} is of an unknown kind ({})", file.path, file.head.kind);
+  return kind->open(making_, file, use);
 }
 
 // Position and status flags belong to the open file, whatever its kind.  What is shared with cr_restart's
 // own caller (a terminal, a log pipe) is not changed.
 void set_state(const File& file, int fd) {
-  if (file.head.kind == CRYO_FILE_STDIO || file.head.kind == CRYO_FILE_CTTY ||
-      file.head.kind == CRYO_FILE_OUTPUT)
-    return;
+  const FileKind* kind = file_kind(file.head.kind);
+  if (kind != nullptr && kind->is_shared_outside) return;
   const int flags = static_cast<int>(file.head.flags);
   if (flags & O_PATH) return;
-  if (file.head.kind == CRYO_FILE_PATH || file.head.kind == CRYO_FILE_CONTENTS ||
-      file.head.kind == CRYO_FILE_POSIX_SHM || file.head.kind == CRYO_FILE_HUGETLB) {
+  if (kind != nullptr && kind->has_position) {
     const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
     if (seekable && ::lseek(fd, static_cast<off_t>(file.head.pos), SEEK_SET) < 0)
       fail_errno("{}: cannot go to offset {}", file.path, file.head.pos);
@@ -447,12 +225,17 @@ UniqueFd FileMaker::put_away(std::uint32_t file, UniqueFd fd) {
   return UniqueFd(number->second);
 }
 
+bool is_late(const File& file) {
+  const FileKind* kind = file_kind(file.head.kind);
+  return kind != nullptr && kind->is_late != nullptr && kind->is_late(file);
+}
+
 FileStore FileMaker::make() {
-  sockets_.make();
-  store_.pidfds = share_pidfds(input_.context, store_.kept_by, input_.descriptors);
+  for (const FileKind* kind : kFileKinds)
+    if (kind->begin != nullptr) kind->begin(making_);
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
-    if (left_closed(file, input_.options) || is_late_pidfd(file) || is_polled_ring(file)) continue;
+    if (left_closed(file, input_.options) || is_late(file)) continue;
     if (file.redirected.empty() && (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
                                     lies_on_late_mount(input_.context, file) ||
                                     thread_place(input_.context, file, input_.options.relocations.apply(file.path))))
@@ -467,24 +250,8 @@ FileStore FileMaker::make() {
     }
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }
-  terminals_.finish(store_);
-  register_eventfds(input_.context, store_.fds, store_.fds);
-  for (auto& [id, contents] : contents_) {
-    const Inode& inode = input_.context.inode(id);
-    const NamesOf theirs(input_.context, contents.processes, input_.context.file(contents.file));
-    // The kernel alone says whose a memfd is, and cr_restart has made it.
-    std::optional<OwnNames> own;
-    if (inode.head.flags & CRYO_INODE_MEMFD) own.emplace();
-    finish_contents(input_.context, inode, contents.fd.get());
-    if (seals_of(inode) != 0) store_.seals.emplace_back(std::move(contents.fd), seals_of(inode));
-  }
-  sockets_.finish([this](std::uint32_t id) {
-    const auto open = store_.fds.find(id);
-    if (open == store_.fds.end())
-      fail(EBADF, "{}: in flight in a message (SCM_RIGHTS), but not reopened by cr_restart",
-           input_.context.file(id).path);
-    return open->second.get();
-  });
+  for (const FileKind* kind : kFileKinds)
+    if (kind->finish != nullptr) kind->finish(making_);
   return std::move(store_);
 }
 
@@ -652,93 +419,7 @@ RestoredFiles FileTaker::take() {
   return std::move(result_);
 }
 
-void add_uses(const Context& context, std::size_t index, std::map<std::uint32_t, FileUse>& uses) {
-  const Process& process = context.processes[index];
-  if (process.head.flags & CRYO_PROC_ZOMBIE) return;
-  const auto use_of = [&](std::uint32_t file) -> FileUse& {
-    const auto [use, added] = uses.try_emplace(file);
-    if (added) use->second.process = index;
-    if (use->second.processes.empty() || use->second.processes.back() != index)
-      use->second.processes.push_back(index);
-    return use->second;
-  };
-  std::set<std::uint32_t> held;
-  for (const cryo_fd& fd : process.fds) {
-    FileUse& use = use_of(fd.file);
-    use.fds.push_back(fd);
-    if (held.insert(fd.file).second) ++use.holders;
-  }
-  const Mm& mm = context.mm(process.head.mm);
-  for (const cryo_vma& vma : mm.vmas) {
-    if (vma.kind != CRYO_VMA_FILE) continue;
-    FileUse& use = use_of(vma.file);
-    use.mapped = true;
-    if (!(vma.flags & CRYO_VMA_SHARED)) continue;
-    use.mapped_shared = true;
-    if (vma.flags & CRYO_VMA_MAYWRITE) use.mapped_shared_writable = true;
-  }
-  if (mm.head.exe_file != 0) use_of(mm.head.exe_file).executable = true;
-  // Whoever locks an open file for writing may write to it.
-  for (const cryo_lock& lock : process.locks)
-    if (const auto use = uses.find(lock.file);
-        use != uses.end() && lock.kind == CRYO_LOCK_OFD && lock.type == F_WRLCK)
-      use->second.mapped_shared_writable = use->second.mapped_shared_writable || use->second.mapped;
-}
-
 }  // namespace
-
-std::map<std::uint32_t, FileUse> file_uses(const Context& context, std::size_t process) {
-  std::map<std::uint32_t, FileUse> uses;
-  add_uses(context, process, uses);
-  return uses;
-}
-
-bool left_closed(const File& file, const RestartOptions& options) {
-  if (file.head.kind != CRYO_FILE_DEVICE && file.head.kind != CRYO_FILE_CLOSED) return false;
-  const auto chosen = options.device_policy(file.path);
-  return chosen ? *chosen == DevicePolicy::kClose : file.head.kind == CRYO_FILE_CLOSED;
-}
-
-bool is_first_with(const Context& context, const Process& process, std::uint32_t file) {
-  for (const Process& other : context.processes) {
-    const bool has = std::any_of(other.fds.begin(), other.fds.end(),
-                                 [file](const cryo_fd& fd) { return fd.file == file; });
-    if (has) return &other == &process;
-  }
-  return false;
-}
-
-namespace {
-
-// Who has the socket `socket` will have a file that waits there; where nobody has it yet, it may be anybody.
-void add_receivers(const Context& context, std::uint32_t socket, const std::map<std::uint32_t, FileUse>& uses,
-                   FileUse& use) {
-  use.passed = true;
-  const auto receiver = uses.find(socket);
-  const bool known = receiver != uses.end() && !receiver->second.processes.empty();
-  for (std::size_t i = 0; i < context.processes.size(); ++i)
-    if (!known || std::find(receiver->second.processes.begin(), receiver->second.processes.end(), i) !=
-                      receiver->second.processes.end())
-      use.processes.push_back(i);
-}
-
-}  // namespace
-
-std::map<std::uint32_t, FileUse> file_uses(const Context& context) {
-  std::map<std::uint32_t, FileUse> uses;
-  for (std::size_t i = 0; i < context.processes.size(); ++i) add_uses(context, i, uses);
-  for (const auto& [id, file] : context.files)
-    for (const SocketMessage& message : file.queue)
-      for (const std::uint32_t passed : message.files) add_receivers(context, id, uses, uses[passed]);
-  return uses;
-}
-
-int open_flags(const File& file, const FileUse& use) {
-  if (use.fds.empty() && !use.passed) return use.mapped_shared_writable ? O_RDWR : O_RDONLY;
-  int flags = static_cast<int>(file.head.flags) & ~(O_CREAT | O_EXCL | O_TRUNC | O_ASYNC);
-  if ((flags & O_TMPFILE) == O_TMPFILE) flags &= ~O_TMPFILE;  // there is a file now
-  return flags | O_NOCTTY;
-}
 
 FileStore make_files(FileRestoreInput& input) {
   return FileMaker(input).make();

@@ -10,16 +10,17 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/engine/options.h"
-#include "restart/files/descriptors.h"
+#include "restart/common/descriptors.h"
+#include "restart/common/options.h"
+#include "restart/files/file_uses.h"
 #include "restart/files/other_uses.h"
 #include "restart/files/output_files.h"
 #include "restart/files/pidfd.h"
 #include "restart/files/standard_files.h"
 #include "restart/files/thread_files.h"
-#include "restart/memory/shared_memory.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
+#include "restart/stub/address_space.h"
 #include "restart/stub/calls.h"
 #include "restart/stub/stub_area.h"
 
@@ -27,41 +28,6 @@ namespace cryo {
 
 class Namespaces;
 class UnixNames;
-
-// What a file of the context is used for.
-struct FileUse {
-  std::size_t process = 0;             // the first that uses it: index in Context::processes
-  std::vector<std::size_t> processes;  // all that use it, or may receive it: whose its name is
-  std::size_t holders = 0;             // processes that have it in their tables
-  std::vector<cryo_fd> fds;            // in all of these
-  bool mapped = false;
-  bool mapped_shared = false;
-  bool mapped_shared_writable = false;  // or may become so by mprotect()
-  bool executable = false;              // /proc/PID/exe
-  bool passed = false;                  // under way in a message
-};
-// By one process, and by the whole job.
-[[nodiscard]] std::map<std::uint32_t, FileUse> file_uses(const Context& context, std::size_t process);
-[[nodiscard]] std::map<std::uint32_t, FileUse> file_uses(const Context& context);
-
-// Of what is done by one process only for all that have a file.
-[[nodiscard]] bool is_first_with(const Context& context, const Process& process, std::uint32_t file);
-
-// Files under way in messages that no process has open: who does for each what takes a process, by index.
-using KeptBy = std::map<std::uint32_t, std::size_t>;
-
-// O_* for opening `file` again: those that open() takes, without what would change the file.
-[[nodiscard]] int open_flags(const File& file, const FileUse& use);
-
-// Not open after the restart, because it was to be closed, at the checkpoint or now.
-[[nodiscard]] bool left_closed(const File& file, const RestartOptions& options);
-
-class Namespaces;
-
-// Whether cr_restart's caller has given it this descriptor: its own are close-on-exec.
-[[nodiscard]] bool is_inherited(std::uint32_t number);
-// CRYO_FILE_STDIO: the number of cr_restart's descriptor that takes the place of the file if there is none of its own.
-[[nodiscard]] std::uint32_t standard_number(const File& file);
 
 struct FileRestoreInput {
   const Context& context;

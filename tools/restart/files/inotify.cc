@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <cryo/ioctl.h>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
@@ -10,7 +11,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
+#include "restart/rights/identity.h"
 
 namespace cryo {
 namespace {
@@ -162,5 +165,51 @@ void fill_inotifies(const InotifyInput& input, const std::map<std::uint32_t, int
     if (file.head.kind == CRYO_FILE_INOTIFY) WatchFiller(removed, file, fd, input).fill();
   }
 }
+
+bool is_other_watched(const FileCheck& at, const std::string& saved, std::uint64_t ino) {
+  if (at.options.relocations.covers(saved)) return false;
+  const UniqueFd place = names::open(saved, O_PATH | O_NOFOLLOW);
+  return place && is_other_since(ino, at.context.header.created_ns, place.get());
+}
+
+namespace {
+
+// By cr_restart itself, where the process may not any more: who watches a file must be allowed to read it.
+bool can_watch_again(const FileCheck& at, const Watch& watch, const std::string& path) {
+  if (!names::is_there({path, O_PATH | O_NOFOLLOW, watch.head.dev, watch.head.ino, 0, {}, at.context.header.created_ns})) return false;
+  const OwnNames own;
+  const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
+  if (place && names::access(fmt::format("/proc/self/fd/{}", place.get()), R_OK, 0) == 0) return true;
+  errno = EACCES;
+  return false;
+}
+
+void check_inotify(FileCheck& at, const File& file, const FileUse& use) {
+  // Found out when its mount namespace is there.
+  if (at.context.processes[use.process].namespaces.mnt != 0) return;
+  RemovedFiles removed(at.context);
+  const Watch* first = nullptr;
+  std::size_t others = 0;
+  for (const Watch& watch : file.inotify->watches) {
+    if (removed.find(watch) != 0) continue;
+    const std::string path = at.options.relocations.apply(watch.path);
+    if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(at, watch, path))
+      at.problem(errno, "cannot watch {} (watch descriptor {}): {}", path, watch.head.wd,
+              std::strerror(errno));
+    else if (is_other_watched(at, watch.path, watch.head.ino) && others++ == 0)
+      first = &watch;
+  }
+  if (first != nullptr && at.options.changed_files != ChangedFiles::kIgnore)
+    at.findings.warning(
+        "pid {}: {}: watch {} will be on a different file than at the checkpoint, which now has the name "
+        "{}{}",
+        at.pid, at.what, first->head.wd, first->path, others > 1 ? fmt::format(" ({} more)", others - 1) : "");
+}
+
+}  // namespace
+
+const FileKind kInotifyKind = {.kind = CRYO_FILE_INOTIFY,
+                               .check = check_inotify,
+                               .open = [](FileMaking&, const File& file, const FileUse&) { return make_inotify(file); }};
 
 }  // namespace cryo

@@ -15,7 +15,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 #include "restart/stub/step_kind.h"
 
@@ -165,6 +166,10 @@ void fill_uring(const File& file, int fd, int handle_fd) {
     fail_errno("cannot set the counters of an io_uring");
 }
 
+bool is_polled_ring(const File& file) {
+  return file.head.kind == CRYO_FILE_URING && (file.uring->head.flags & CRYO_URING_SQPOLL);
+}
+
 UniqueFd make_uring(const Context& context, const File& file, int handle_fd) {
   UniqueFd fd = set_up_uring(context, file);
   fill_uring(file, fd.get(), handle_fd);
@@ -193,5 +198,23 @@ void plan_rings(const Context& context, std::int32_t tid, const std::map<std::ui
                 IORING_REGISTER_ENABLE_RINGS, 0, 0);
   }
 }
+
+namespace {
+
+void check_uring(FileCheck& at, const File& file, const FileUse& use) {
+  const NamesToCheck theirs(at.context, use.processes);
+  const std::string text = uring_problem(file.uring->head);
+  if (!text.empty()) at.problem(EOPNOTSUPP, "{}", text);
+}
+
+}  // namespace
+
+const FileKind kUringKind = {
+    .kind = CRYO_FILE_URING,
+    .check = check_uring,
+    .open = [](FileMaking& making, const File& file,
+               const FileUse&) { return make_uring(making.input.context, file, making.input.handle_fd); },
+    .finish = [](FileMaking& making) { register_eventfds(making.input.context, making.store.fds, making.store.fds); },
+    .is_late = is_polled_ring};
 
 }  // namespace cryo

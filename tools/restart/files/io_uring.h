@@ -20,6 +20,9 @@ namespace cryo {
 // The thread that enables the ring when everything else is done; 0: none, it is as it is to be.
 [[nodiscard]] std::int32_t enabler_of(const Context& context, const File& file);
 
+// One that a thread of the kernel submits to: see polled_rings.h.
+[[nodiscard]] bool is_polled_ring(const File& file);
+
 // Empty, and filled.
 [[nodiscard]] UniqueFd set_up_uring(const Context& context, const File& file);
 void fill_uring(const File& file, int fd, int handle_fd);

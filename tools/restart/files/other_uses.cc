@@ -21,12 +21,14 @@
 #include <vector>
 
 #include "base/parse.h"
-#include "restart/engine/id_holder.h"
-#include "restart/files/files.h"
+#include "restart/common/id_holder.h"
+#include "restart/common/proc_files.h"
+#include "restart/files/file_uses.h"
 #include "restart/files/output_files.h"
 #include "restart/ns/mounts.h"
 #include "restart/rights/identity.h"
-#include "restart/rights/proc_files.h"
+#include "restart/rights/names.h"
+#include "restart/rights/rights.h"
 
 namespace cryo {
 namespace {
@@ -290,6 +292,13 @@ bool can_share(const OtherUse& other, const File& file, const Inode& inode, cons
   const bool standard =
       std::any_of(use.fds.begin(), use.fds.end(), [](const cryo_fd& at) { return at.fd <= STDERR_FILENO; });
   return standard || (static_cast<int>(file.head.flags) & O_ACCMODE) == O_WRONLY;
+}
+
+const OtherUse* other_use(const OtherUses& uses, const File& file) {
+  const auto found = uses.find(file.head.inode);
+  return file.head.kind == CRYO_FILE_PATH && file.redirected.empty() && found != uses.end()
+             ? &found->second
+             : nullptr;
 }
 
 }  // namespace cryo

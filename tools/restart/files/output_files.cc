@@ -17,11 +17,10 @@
 #include "base/data_range.h"
 #include "base/error.h"
 #include "base/termination.h"
-#include "restart/files/files.h"
+#include "restart/common/proc_files.h"
 #include "restart/files/other_uses.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

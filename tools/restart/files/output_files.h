@@ -12,13 +12,13 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
+#include "restart/files/file_uses.h"
 #include "restart/rights/created_paths.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {
 
-struct FileUse;
 struct OtherUse;
 
 enum class Tail {
@@ -26,7 +26,6 @@ enum class Tail {
   kAside,  // moved to a file of its own
   kGoes,
 };
-using FileUses = std::map<std::uint32_t, FileUse>;  // of the whole job
 // Of an inode that descriptors of the job write to.
 struct Output {
   // Have all of them O_APPEND?  Who appends shares the file with others as a rule, and loses no place by what

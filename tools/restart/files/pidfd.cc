@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 #include "restart/ns/pid_namespaces.h"
 
@@ -150,5 +151,14 @@ std::map<std::uint32_t, UniqueFd> take_pidfds(const Context& context, const Desc
       if (shared.users[i] == process) taken.emplace(id, descriptors.park(receive_file(shared.out.get())));
   return taken;
 }
+
+const FileKind kPidfdKind = {
+    .kind = CRYO_FILE_PIDFD,
+    .open = [](FileMaking& making, const File& file, const FileUse&) { return making.state<GoneProcesses>().open(file); },
+    .begin =
+        [](FileMaking& making) {
+          making.store.pidfds = share_pidfds(making.input.context, making.store.kept_by, making.input.descriptors);
+        },
+    .is_late = is_late_pidfd};
 
 }  // namespace cryo

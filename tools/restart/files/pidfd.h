@@ -10,7 +10,7 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/files/descriptors.h"
+#include "restart/common/descriptors.h"
 
 namespace cryo {
 

@@ -16,10 +16,11 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "restart/common/proc_files.h"
+#include "restart/files/file_uses.h"
 #include "restart/files/io_uring.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {
@@ -146,10 +147,6 @@ std::map<std::uint32_t, UniqueFd> PolledRings::make() {
 }
 
 }  // namespace
-
-bool is_polled_ring(const File& file) {
-  return file.head.kind == CRYO_FILE_URING && (file.uring->head.flags & CRYO_URING_SQPOLL);
-}
 
 std::map<std::uint32_t, UniqueFd> make_polled_rings(const PolledRingsInput& input) {
   return PolledRings(input).make();

@@ -6,9 +6,9 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/files/descriptors.h"
+#include "restart/common/descriptors.h"
 #include "restart/files/files.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 
@@ -22,8 +22,6 @@ struct PolledRingsInput {
   int handle_fd;
   bool restore_ids;
 };
-
-[[nodiscard]] bool is_polled_ring(const File& file);
 
 // By file id, parked. In the process, when all others exist, but none of its threads.
 [[nodiscard]] std::map<std::uint32_t, UniqueFd> make_polled_rings(const PolledRingsInput& input);

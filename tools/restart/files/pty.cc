@@ -2,6 +2,7 @@
 #include "restart/files/pty.h"
 
 #include <asm/termbits.h>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -18,7 +19,9 @@
 #include <thread>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/ns/pid_namespaces.h"
+#include "restart/process/tree_plan.h"
 
 namespace cryo {
 namespace {
@@ -380,13 +383,6 @@ void bring_to_foreground(int fd, pid_t group, ForkRequest fork) {
 
 }  // namespace
 
-bool has_own_terminal(const Context& context, const Process& process) {
-  if (process.head.sid != process.head.pid) return false;
-  return std::any_of(context.files.begin(), context.files.end(), [&](const auto& entry) {
-    return entry.second.pty && entry.second.pty->head.sid == process.head.sid;
-  });
-}
-
 void take_terminals(const Context& context, const Process& process, const std::vector<RestoredTerminal>& terminals) {
   if (!has_own_terminal(context, process) || ::getsid(0) != ::getpid()) return;
   for (const RestoredTerminal& terminal : terminals)
@@ -409,5 +405,25 @@ void settle_terminals(const Context& context, const Process& process,
     if (group != 0) bring_to_foreground(fd, group, fork);
   }
 }
+
+namespace {
+
+void check_pty(FileCheck& at, const File& file, const FileUse&) {
+  if (names::access(at.path, R_OK | W_OK) != 0)
+    at.problem(errno, "cannot be opened for reading and writing: {}", std::strerror(errno));
+  if (const std::string text = file.pty ? pty_problem(*file.pty) : ""; !text.empty()) at.problem(EOPNOTSUPP, "{}", text);
+}
+
+}  // namespace
+
+const FileKind kPtyMasterKind = {
+    .kind = CRYO_FILE_PTY_MASTER,
+    .check = check_pty,
+    .open = [](FileMaking& making, const File& file, const FileUse&) { return making.state<Terminals>().open_master(file); },
+    .finish = [](FileMaking& making) { making.state<Terminals>().finish(making.store); }};
+const FileKind kPtySlaveKind = {.kind = CRYO_FILE_PTY_SLAVE,
+                                .open = [](FileMaking& making, const File& file, const FileUse& use) {
+                                  return making.state<Terminals>().open_slave(file, use);
+                                }};
 
 }  // namespace cryo

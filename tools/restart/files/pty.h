@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "restart/engine/fork.h"
 #include "restart/files/files.h"
+#include "restart/process/fork.h"
 
 namespace cryo {
 
@@ -37,9 +37,6 @@ class Terminals {
 // Why one cannot be as it was; empty when it can.
 [[nodiscard]] std::string pty_problem(const Pty& pty);
 
-// Whether the process leads a session that a terminal of the context controls: that takes a session of its
-// own.
-[[nodiscard]] bool has_own_terminal(const Context& context, const Process& process);
 // What a session leader does for the terminals that its session had, before it forks: children have it from their parents.
 void take_terminals(const Context& context, const Process& process, const std::vector<RestoredTerminal>& terminals);
 // When all process groups exist: the one in the foreground; and who had no terminal gives up what it has from its parent.

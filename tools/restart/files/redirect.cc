@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "restart/files/standard_files.h"
+#include "restart/rights/names.h"
 
 namespace cryo {
 namespace {

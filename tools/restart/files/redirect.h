@@ -11,8 +11,9 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/check/check.h"
-#include "restart/files/files.h"
+#include "restart/common/findings.h"
+#include "restart/files/file_uses.h"
+#include "restart/rights/created_paths.h"
 
 namespace cryo {
 

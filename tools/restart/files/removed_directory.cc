@@ -13,7 +13,9 @@
 
 #include "base/error.h"
 #include "base/random_part.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
+#include "restart/files/reopen.h"
 #include "restart/rights/missing_directories.h"
 
 namespace cryo {
@@ -149,5 +151,28 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
       if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, process, thread);
   }
 }
+
+namespace {
+
+struct RemovedDirectories {
+  std::map<std::pair<TreeOf, std::uint32_t>, UniqueFd> by_inode;
+};
+
+UniqueFd open_removed_directory(FileMaking& making, const File& file, const FileUse& use) {
+  const Inode& inode = making.input.context.inode(file.head.inode);
+  auto& directories = making.state<RemovedDirectories>().by_inode;
+  const auto key = std::make_pair(tree_of_file(making.input, file, use), inode.id);
+  auto base = directories.find(key);
+  if (base == directories.end()) {
+    UniqueFd fd = make_removed_directory(making.input, key.first, making.input.options.relocations.apply(file.path),
+                                         {inode.head.mode, inode.head.uid, inode.head.gid});
+    base = directories.emplace(key, making.input.descriptors.park(std::move(fd))).first;
+  }
+  return reopen(base->second.get(), open_flags(file, use), file.path.c_str());
+}
+
+}  // namespace
+
+const FileKind kRemovedDirectoryKind = {.kind = CRYO_FILE_REMOVED_DIR, .open = open_removed_directory};
 
 }  // namespace cryo

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 
 namespace cryo {
@@ -15,5 +16,8 @@ UniqueFd make_signalfd(const File& file) {
   if (!fd) fail_errno("cannot create a signalfd");
   return fd;
 }
+
+const FileKind kSignalfdKind = {
+    .kind = CRYO_FILE_SIGNALFD, .open = [](FileMaking&, const File& file, const FileUse&) { return make_signalfd(file); }};
 
 }  // namespace cryo

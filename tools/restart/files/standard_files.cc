@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <set>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 
 namespace cryo {
@@ -77,6 +79,16 @@ OwnStandards own_standards() {
   return own;
 }
 
+bool is_inherited(std::uint32_t number) {
+  const int flags = ::fcntl(static_cast<int>(number), F_GETFD);
+  return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+}
+
+std::uint32_t standard_number(const File& file) {
+  if (file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd < 3) return file.head.stdio_fd;
+  return (file.head.flags & O_ACCMODE) == O_RDONLY ? STDIN_FILENO : STDOUT_FILENO;
+}
+
 bool is_standard_kind(const File& file) {
   return file.head.kind == CRYO_FILE_STDIO || file.head.kind == CRYO_FILE_CTTY;
 }
@@ -118,5 +130,103 @@ std::string why_not(const OwnStandard& own, int mode) {
          : mode == O_RDONLY ? "not open for reading"
                             : "not open for writing";
 }
+
+namespace {
+
+// Has a process of the job that at the number of which it becomes cr_restart's? It goes there without being told, and so do copies:
+// csh has its input and output at 16 to 19, and what it starts has them at 0 to 2.
+bool is_standard_of_job(const FileCheck& at, const File& file) {
+  const std::uint32_t number = standard_number(file);
+  return std::any_of(at.uses.begin(), at.uses.end(), [&](const auto& entry) {
+    const auto& [id, use] = entry;
+    return at.context.file(id).head.inode == file.head.inode &&
+           std::any_of(use.fds.begin(), use.fds.end(), [number](const cryo_fd& fd) { return fd.fd == number; });
+  });
+}
+
+// Of what another process has given, in place of what it was; once for each number.
+void check_standard(FileCheck& at, const File& file, const FileUse& use) {
+  const bool pipe = file.head.kind == CRYO_FILE_STDIO && file.head.stdio_fd > 2;
+  if (pipe && is_inherited(file.head.stdio_fd)) return;
+  if (pipe) {
+    const std::string text = fmt::format(
+        "pid {}: descriptor {}, a pipe to a process outside the checkpoint, becomes standard {} of cr_restart (it had no "
+        "descriptor {} of its own)",
+        at.pid, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output", file.head.stdio_fd);
+    (is_standard_of_job(at, file) ? at.findings.advice : at.findings.warnings).push_back(text);
+  }
+  std::set<std::uint32_t> numbers;
+  for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
+  for (const std::uint32_t number : numbers) {
+    const StandardSource source = standard_source(file, use, number, at.standards);
+    const std::uint32_t own = number < 3 ? number : standard_number(file);
+    at.what = fmt::format("descriptor {} ({})", number, at.path);
+    if (source.number == StandardSource::kNone) {
+      if (file.head.kind == CRYO_FILE_STDIO)
+        at.problem(EBADF, "is taken over from cr_restart, whose descriptor {} is {} (--redirect {}=FILE gives it a file)",
+                own, why_not(at.standards[own], source.mode), number);
+      else
+        at.problem(ENXIO, "is its terminal, and cr_restart has none (--redirect {}=FILE gives it a file)", number);
+      continue;
+    }
+    if (source.number == StandardSource::kTerminal) {
+      if (number < 3 && at.standards[number].open)
+        at.findings.warning("pid {}: {}: becomes the terminal, as descriptor {} of cr_restart is {}", at.pid, at.what,
+                          number, why_not(at.standards[number], source.mode));
+      continue;
+    }
+    at.taken.insert(static_cast<std::uint32_t>(source.number));
+    if (number < 3 && source.number != static_cast<int>(number))
+      at.findings.warning("pid {}: {}: becomes descriptor {} of cr_restart, whose descriptor {} is {}", at.pid, at.what,
+                        source.number, number, why_not(at.standards[number], source.mode));
+    if (!source.whole)
+      at.findings.warning(
+          "pid {}: {}: becomes descriptor {} of cr_restart, which is not open for both reading and writing "
+          "(--redirect {}=FILE gives it a file)",
+          at.pid, at.what, source.number, number);
+  }
+}
+
+// As cr_restart's own were when it began.
+struct StandardsOfInput {
+  explicit StandardsOfInput(FileRestoreInput& input) {
+    for (std::size_t number = 0; number < own.size(); ++number) own[number] = own_standard(input.stdio[number].get());
+  }
+  OwnStandards own;
+};
+
+// Of each number of it; what it gives back is that of the highest ones, or the terminal where one is to be that.
+StandardSource find_sources(FileMaking& making, const OwnStandards& own, const File& file, const FileUse& use) {
+  std::set<std::uint32_t> numbers;
+  for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
+  StandardSource kept;
+  for (const std::uint32_t number : numbers) {
+    const StandardSource source = standard_source(file, use, number, own);
+    making.store.standard[{file.id, number}] = source;
+    if (kept.number != StandardSource::kTerminal) kept = source;
+  }
+  if (numbers.empty()) kept = standard_source(file, use, standard_number(file), own);  // on its way in a message
+  return kept;
+}
+
+UniqueFd open_standard(FileMaking& making, const File& file, const FileUse& use) {
+  const auto inherited = making.input.inherited.find(file.head.stdio_fd);
+  if (file.head.kind == CRYO_FILE_STDIO && inherited != making.input.inherited.end())
+    return making.input.descriptors.park_copy(inherited->second.get());
+  const StandardSource source = find_sources(making, making.state<StandardsOfInput>().own, file, use);
+  if (source.number >= 0)
+    return making.input.descriptors.park(copy_standard(making.input.stdio[source.number].get(), source.mode));
+  if (file.head.kind == CRYO_FILE_STDIO)
+    fail(EBADF, "{} is inherited from cr_restart, whose descriptor {} is not suitable", file.path,
+         standard_number(file));
+  UniqueFd fd(::open("/dev/tty", open_flags(file, use) | O_CLOEXEC));
+  if (!fd) fail_errno("cannot open the terminal /dev/tty");
+  return fd;
+}
+
+}  // namespace
+
+const FileKind kTerminalKind = {.kind = CRYO_FILE_CTTY, .check = check_standard, .open = open_standard, .is_shared_outside = true};
+const FileKind kStdioKind = {.kind = CRYO_FILE_STDIO, .check = check_standard, .open = open_standard, .is_shared_outside = true};
 
 }  // namespace cryo

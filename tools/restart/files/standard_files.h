@@ -27,6 +27,11 @@ using OwnStandards = std::array<OwnStandard, 3>;
 // Of this process, without what its caller has not given it.
 [[nodiscard]] OwnStandards own_standards();
 
+// Whether cr_restart's caller has given it this descriptor: its own are close-on-exec.
+[[nodiscard]] bool is_inherited(std::uint32_t number);
+// CRYO_FILE_STDIO: the number of cr_restart's descriptor that takes the place of the file if there is none of its own.
+[[nodiscard]] std::uint32_t standard_number(const File& file);
+
 [[nodiscard]] bool is_standard_kind(const File& file);
 
 struct StandardSource {

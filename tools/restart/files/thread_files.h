@@ -11,8 +11,8 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/engine/options.h"
-#include "restart/process/credentials.h"
+#include "restart/common/options.h"
+#include "restart/rights/credentials.h"
 #include "restart/rights/rights.h"
 #include "restart/stub/calls.h"
 #include "restart/stub/stub_area.h"

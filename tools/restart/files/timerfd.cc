@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 #include "restart/process/timers.h"
 #include "restart/stub/step_kind.h"
@@ -82,5 +83,18 @@ void plan_timerfds(const Context& context, const std::map<std::uint32_t, int>& f
 std::size_t timerfd_plan_size(std::size_t files) {
   return files * (2 * sizeof(stub::Call) + sizeof(itimerspec) + 2 * sizeof(std::uint64_t));
 }
+
+namespace {
+
+void check_timerfd(FileCheck& at, const File& file, const FileUse&) {
+  if (is_alarm_clock(file.timerfd->clockid) && !capable(at.own, CAP_WAKE_ALARM))
+    at.problem(EPERM, "a timer that wakes the machine requires CAP_WAKE_ALARM");
+}
+
+}  // namespace
+
+const FileKind kTimerfdKind = {.kind = CRYO_FILE_TIMERFD,
+                               .check = check_timerfd,
+                               .open = [](FileMaking&, const File& file, const FileUse&) { return make_timerfd(file); }};
 
 }  // namespace cryo

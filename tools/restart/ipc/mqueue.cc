@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/random_part.h"
+#include "restart/files/file_kinds.h"
 #include "restart/ns/namespaces.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
@@ -260,12 +261,32 @@ bool is_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
   return ::fstat(fd.get(), &now) == 0 && now.st_dev == dev && now.st_ino == ino;
 }
 
-}  // namespace
-
+// Not one that has the name by now.
 bool remove_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
   if (!name.starts_with(kTag)) return false;
   if (const std::string queue = name.substr(kTag.size()); is_queue(queue, dev, ino)) (void)names::mq_unlink(queue);
   return true;
 }
+
+}  // namespace
+
+const CreatedObject kCreatedQueue = {.remove = remove_queue, .with_rights_of_process = true};
+
+namespace {
+
+void check_queue(FileCheck& at, const File& file, const FileUse& use) {
+  const NamesOf theirs(at.context, use.processes);
+  int code = EEXIST;
+  const std::string text = queue_problem(at.context.inode(file.head.inode), file.path, code);
+  if (!text.empty()) at.problem(code, "{}", text);
+}
+
+}  // namespace
+
+const FileKind kMqueueKind = {.kind = CRYO_FILE_MQUEUE,
+                              .check = check_queue,
+                              .open = [](FileMaking& making, const File& file, const FileUse& use) {
+                                return making.state<MessageQueues>().open(file, use);
+                              }};
 
 }  // namespace cryo

@@ -41,8 +41,4 @@ void make_unused_queues(FileRestoreInput& input);
 void plan_queue_notifications(const Context& context, const Process& process, CallList& calls,
                               StubArea& area);
 
-// Takes back what has been noted among the paths made, as one of who is said to have it; not if it is another one by now.  False: `name`
-// is no queue.
-bool remove_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino);
-
 }  // namespace cryo

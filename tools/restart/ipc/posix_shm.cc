@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/files/contents_files.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
@@ -115,5 +116,22 @@ UniqueFd make_posix_shm(const FileRestoreInput& input, const Inode& inode, const
   fill_contents(input, inode, fd.get(), path);
   return fd;
 }
+
+namespace {
+
+void check_posix_shm(FileCheck& at, const File& file, const FileUse&) {
+  const std::string text = posix_shm_problem(at.context.inode(file.head.inode), at.path);
+  if (!text.empty()) at.problem(EEXIST, "{}", text);
+}
+
+}  // namespace
+
+const FileKind kPosixShmKind = {.kind = CRYO_FILE_POSIX_SHM,
+                                .check = check_posix_shm,
+                                .open =
+                                    [](FileMaking& making, const File& file, const FileUse& use) {
+                                      return making.state<ContentsFiles>().open(file, use, make_posix_shm);
+                                    },
+                                .has_position = true};
 
 }  // namespace cryo

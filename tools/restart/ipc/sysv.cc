@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "restart/files/file_kinds.h"
 #include "restart/ipc/ipc_users.h"
 #include "restart/memory/hugetlb.h"
 #include "restart/memory/tags.h"
@@ -668,5 +669,11 @@ bool remove_sysv(const std::string& name) {
   if (tag == kMsg.tag) ::msgctl(id, IPC_RMID, nullptr);
   return true;
 }
+
+const CreatedObject kCreatedSysv = {
+    .remove = [](const std::string& name, std::uint64_t, std::uint64_t) { return remove_sysv(name); }, .with_rights_of_process = false};
+
+// It is mapped only.
+const FileKind kSysvKind = {.kind = CRYO_FILE_SYSV};
 
 }  // namespace cryo

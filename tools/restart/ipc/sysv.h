@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "restart/check/check.h"
+#include "restart/common/findings.h"
 #include "restart/files/files.h"
 #include "restart/stub/address_space.h"
 

@@ -13,6 +13,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "restart/files/contents_files.h"
 #include "restart/ipc/posix_shm.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
@@ -169,5 +170,24 @@ std::string hugetlb_problem(const Inode& inode, const std::string& path) {
   const std::string text = file_system_problem(place.get(), inode.huge_size);
   return text.empty() ? posix_shm_problem(inode, path) : text;
 }
+
+namespace {
+
+// A memfd, or what has no name any more, is made anew anywhere.
+void check_hugetlb_file(FileCheck& at, const File& file, const FileUse&) {
+  const Inode& inode = at.context.inode(file.head.inode);
+  if (inode.head.flags & CRYO_INODE_DELETED) return;
+  if (const std::string text = hugetlb_problem(inode, at.path); !text.empty()) at.problem(EEXIST, "{}", text);
+}
+
+}  // namespace
+
+const FileKind kHugetlbKind = {.kind = CRYO_FILE_HUGETLB,
+                               .check = check_hugetlb_file,
+                               .open =
+                                   [](FileMaking& making, const File& file, const FileUse& use) {
+                                     return making.state<ContentsFiles>().open(file, use, make_hugetlb);
+                                   },
+                               .has_position = true};
 
 }  // namespace cryo

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "restart/memory/mapped.h"
 #include "stub_arch.h"
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/engine/tree_plan.h"
+#include "restart/process/tree_plan.h"
 #include "restart/stub/address_space.h"
 
 namespace cryo {

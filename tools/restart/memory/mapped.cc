@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 
 namespace cryo {
 namespace {

@@ -11,7 +11,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "restart/memory/aio.h"
 #include "restart/memory/guards.h"
 #include "restart/memory/hugetlb.h"

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "restart/memory/resources.h"
+#include "restart/process/affinity.h"
 #include "restart/process/cgroup.h"
 #include "restart/stub/step_kind.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "context/model.h"
-#include "restart/process/affinity.h"
+#include "restart/common/cpu_mask.h"
 #include "restart/stub/calls.h"
 #include "restart/stub/stub_area.h"
 
@@ -15,8 +15,6 @@ void plan_thread_policy(const cryo_mempolicy& policy, CallList& calls, StubArea&
 
 // Bytes of the stub's area for one policy, at most.
 inline constexpr std::size_t kPolicySize = 2 * sizeof(stub::Call) + CRYO_MAX_NODES / 8 + 16;
-
-using NodeMask = CpuMask;
 
 // Nodes that are there, and in the cpuset that the caller is in; empty: that cannot be told.
 [[nodiscard]] NodeMask nodes_to_be_had();

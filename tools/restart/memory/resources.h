@@ -3,7 +3,7 @@
 #pragma once
 
 #include "context/model.h"
-#include "restart/check/check.h"
+#include "restart/common/findings.h"
 #include "restart/stub/calls.h"
 #include "restart/stub/stub_area.h"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "base/exit_codes.h"
-#include "restart/check/check.h"
+#include "restart/common/findings.h"
 #include "restart/stub/address_space.h"
 
 namespace cryo {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "context/model.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 
 namespace cryo {
 

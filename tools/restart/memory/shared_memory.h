@@ -11,9 +11,6 @@
 
 namespace cryo {
 
-// Inode id: where it is.
-using SharedMemory = std::map<std::uint32_t, AddressRange>;
-
 // Maps and fills all of it, reading from the context.  Throws Error.
 [[nodiscard]] SharedMemory make_shared_memory(const Context& context, const std::vector<int>& context_fds);
 

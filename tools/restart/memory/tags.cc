@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/exit_codes.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "restart/memory/resources.h"
 #include "stub_arch.h"
 

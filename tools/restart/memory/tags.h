@@ -5,7 +5,7 @@
 #include <string>
 
 #include "context/model.h"
-#include "restart/check/check.h"
+#include "restart/common/findings.h"
 #include "restart/stub/address_space.h"
 
 namespace cryo {

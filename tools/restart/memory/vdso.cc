@@ -10,7 +10,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 
 namespace cryo {
 namespace {

@@ -19,8 +19,8 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/common/proc_files.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -16,10 +16,10 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/engine/fork.h"
-#include "restart/engine/id_holder.h"
+#include "restart/common/id_holder.h"
+#include "restart/common/proc_files.h"
 #include "restart/net/sockets.h"
-#include "restart/rights/proc_files.h"
+#include "restart/process/fork.h"
 
 namespace cryo {
 namespace {

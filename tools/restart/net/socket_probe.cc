@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/termination.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
 #include "restart/net/lingering.h"
 #include "restart/net/sockets.h"
 #include "restart/net/unix_names.h"

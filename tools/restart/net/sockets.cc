@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {
@@ -19,16 +19,6 @@ bool filters_late(const File& file) {
 }
 
 }  // namespace
-
-ActAs::ActAs(const Context& context, std::uint32_t uid, std::uint32_t gid) {
-  if (::geteuid() != 0 || ::getuid() != 0 || uid == 0) return;
-  kept_.emplace();
-  if (kept_->take(rights_of_user(context, uid, gid), Extent::kMaker)) return;
-  // Who has no number in the user namespace that this is root of: nobody takes that for root of the machine.
-  const int error = errno;
-  if (has_number(own_id_maps().uids, uid)) fail(error, "cannot act as user {} for the moment: {}", uid, std::strerror(error));
-  kept_.reset();
-}
 
 void Sockets::keep(std::uint32_t file, UniqueFd fd) {
   fds_.insert_or_assign(file, input_.descriptors.park(std::move(fd)));

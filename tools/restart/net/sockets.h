@@ -17,6 +17,7 @@
 
 #include "restart/files/files.h"
 #include "restart/net/unix_names.h"
+#include "restart/rights/act_as.h"
 
 namespace cryo {
 
@@ -97,16 +98,6 @@ void prepare_to_bind(int fd, const Socket& saved);
 void bind_udp(int fd, const SocketState& state);
 
 // ---- sockets.cc ----
-
-// For the time being, the user whom SO_PEERCRED is to show, with his groups (SO_PEERGROUPS); when the caller has no such rights, it is
-// himself. It says nothing about the rights to names in the file system, see names.h.
-class ActAs {
- public:
-  ActAs(const Context& context, std::uint32_t uid, std::uint32_t gid);
-
- private:
-  std::optional<RightsKept> kept_;
-};
 
 class Sockets {
  public:

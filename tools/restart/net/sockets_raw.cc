@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
 #include "restart/net/sockets.h"
 #include "restart/ns/namespaces.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/place.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
 #include "restart/net/bound_sockets.h"
 #include "restart/process/root_directory.h"
 #include "restart/process/working_directory.h"

@@ -20,7 +20,7 @@
 #include "base/place.h"
 #include "base/unique_fd.h"
 #include "context/mountinfo.h"
-#include "restart/rights/proc_files.h"
+#include "restart/common/proc_files.h"
 
 namespace cryo {
 namespace {

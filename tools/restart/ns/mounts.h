@@ -10,7 +10,7 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
 
 namespace cryo {
 

@@ -21,10 +21,10 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
+#include "restart/common/proc_files.h"
 #include "restart/process/cgroup.h"
-#include "restart/process/credentials.h"
-#include "restart/rights/proc_files.h"
+#include "restart/rights/credentials.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80

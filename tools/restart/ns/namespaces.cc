@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "restart/engine/helper_process.h"
-#include "restart/net/sockets.h"
+#include "restart/common/helper_process.h"
+#include "restart/common/proc_files.h"
 #include "restart/ns/mounts.h"
 #include "restart/ns/namespace_contents.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/act_as.h"
+#include "restart/rights/credentials.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

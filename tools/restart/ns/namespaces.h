@@ -9,10 +9,10 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/check/check.h"
-#include "restart/engine/helper_process.h"
-#include "restart/engine/options.h"
-#include "restart/files/descriptors.h"
+#include "restart/common/descriptors.h"
+#include "restart/common/findings.h"
+#include "restart/common/helper_process.h"
+#include "restart/common/options.h"
 #include "restart/ns/mounts.h"
 
 namespace cryo {

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
-#include "restart/engine/helper_process.h"
-#include "restart/rights/proc_files.h"
+#include "restart/common/helper_process.h"
+#include "restart/common/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/check/check.h"
-#include "restart/engine/helper_process.h"
-#include "restart/files/descriptors.h"
+#include "restart/common/descriptors.h"
+#include "restart/common/findings.h"
+#include "restart/common/helper_process.h"
 
 namespace cryo {
 

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
 #include "restart/process/cgroup.h"
 
 namespace cryo {

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "context/model.h"
+#include "restart/common/cpu_mask.h"
 
 namespace cryo {
-
-using CpuMask = std::vector<std::uint64_t>;  // CPU N is bit N % 64 of word N / 64
 
 // All that are on, and in the cpuset that the caller is in, whatever it is bound to itself.
 [[nodiscard]] CpuMask cpus_to_be_had();

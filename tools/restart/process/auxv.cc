@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "restart/rights/proc_files.h"
+#include "restart/common/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -16,9 +16,9 @@
 #include <string>
 
 #include "context/mountinfo.h"
-#include "restart/process/credentials.h"
+#include "restart/common/proc_files.h"
+#include "restart/rights/credentials.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

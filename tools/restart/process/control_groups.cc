@@ -13,9 +13,9 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "restart/common/proc_files.h"
 #include "restart/process/cgroup.h"
 #include "restart/rights/names.h"
-#include "restart/rights/proc_files.h"
 
 namespace cryo {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 #include "restart/rights/created_paths.h"
 
 namespace cryo {

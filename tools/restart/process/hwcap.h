@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 
 namespace cryo {
 

@@ -2,7 +2,7 @@
 // Timers made by timer_create(2).
 #pragma once
 
-#include "restart/check/check.h"
+#include "restart/common/findings.h"
 #include "restart/process/thread_plan.h"
 
 namespace cryo {

@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/common/proc_files.h"
 #include "restart/files/files.h"
-#include "restart/process/credentials.h"
-#include "restart/rights/proc_files.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 

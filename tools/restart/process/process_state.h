@@ -5,7 +5,7 @@
 #include <string>
 
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 #include "restart/rights/created_paths.h"
 
 namespace cryo {

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "restart/ns/mounts.h"
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/check/check.h"
-#include "restart/engine/options.h"
+#include "restart/common/findings.h"
+#include "restart/common/options.h"
 
 namespace cryo {
 

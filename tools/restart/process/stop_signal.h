@@ -3,7 +3,7 @@
 #pragma once
 
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 
 namespace cryo {
 

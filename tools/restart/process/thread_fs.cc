@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "restart/files/descriptors.h"
+#include "restart/common/descriptors.h"
 #include "restart/files/files.h"
 #include "restart/process/process_state.h"
 #include "restart/process/root_directory.h"

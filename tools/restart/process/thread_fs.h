@@ -9,7 +9,7 @@
 
 #include "base/unique_fd.h"
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 #include "restart/stub/calls.h"
 #include "restart/stub/stub_area.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/consent.h"
 #include "base/error.h"
-#include "restart/engine/restart_arch.h"
+#include "restart/common/restart_arch.h"
 #include "restart/files/io_uring.h"
 #include "restart/memory/mempolicy.h"
 #include "restart/process/affinity.h"

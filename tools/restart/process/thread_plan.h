@@ -7,10 +7,10 @@
 #include <set>
 
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 #include "restart/memory/vdso.h"
-#include "restart/process/credentials.h"
 #include "restart/process/thread_fs.h"
+#include "restart/rights/credentials.h"
 #include "restart/stub/calls.h"
 #include "restart/stub/step_kind.h"
 #include "restart/stub/stub_area.h"

@@ -19,10 +19,8 @@
 #include "base/data_range.h"
 #include "base/error.h"
 #include "context/model.h"
-#include "restart/engine/shared_report.h"
-#include "restart/ipc/mqueue.h"
-#include "restart/ipc/sysv.h"
 #include "restart/rights/names.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 
@@ -141,8 +139,14 @@ bool is_served(const std::string& file) {
 
 enum class Taken { kAway, kLeft, kKept };
 
+bool remove_object(const Made& made, bool with_rights_of_process) {
+  return std::any_of(std::begin(kCreatedObjects), std::end(kCreatedObjects), [&](const CreatedObject* kind) {
+    return kind->with_rights_of_process == with_rights_of_process && kind->remove(made.name, made.dev, made.ino);
+  });
+}
+
 Taken take_away(const Made& made, const Context* context, Cutting cutting) {
-  if (remove_sysv(made.name)) return Taken::kAway;
+  if (remove_object(made, false)) return Taken::kAway;
   std::optional<NamesOf> theirs;
   std::optional<OwnNames> own;
   if (made.process != NamesOf::kOwn && context != nullptr && made.process < context->processes.size())
@@ -153,7 +157,7 @@ Taken take_away(const Made& made, const Context* context, Cutting cutting) {
     return Taken::kLeft;
   if (!made.of.empty() && cutting != Cutting::kNo && (cutting == Cutting::kByAll || is_served(made.of) || has_been_cut(made)))
     return Taken::kKept;
-  return remove_queue(made.name, made.dev, made.ino) || remove_path(made) ? Taken::kAway : Taken::kLeft;
+  return remove_object(made, true) || remove_path(made) ? Taken::kAway : Taken::kLeft;
 }
 
 // The last one: from the end, as most are looked for that have just been made.

@@ -22,6 +22,17 @@ enum class Cutting {
   kByAll,      // one of them has not, as its disk stalls
 };
 
+// What a restart makes that is in no file system is noted by a name of another form. Each kind of it says so in its own file, and has a
+// line here.
+struct CreatedObject {
+  // Takes back one; false: the name is of something else.
+  bool (*remove)(const std::string& name, std::uint64_t dev, std::uint64_t ino);
+  bool with_rights_of_process;  // whose it is; else cr_restart's own
+};
+extern const CreatedObject kCreatedSysv;
+extern const CreatedObject kCreatedQueue;
+inline constexpr const CreatedObject* kCreatedObjects[] = {&kCreatedSysv, &kCreatedQueue};
+
 class CreatedPaths {
  public:
   // Names of processes of `context` are removed with their rights.

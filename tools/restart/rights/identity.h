@@ -5,7 +5,7 @@
 #include <string>
 
 #include "context/model.h"
-#include "restart/rights/relocate.h"
+#include "restart/common/relocate.h"
 
 namespace cryo {
 

@@ -28,16 +28,16 @@
 #include "base/error.h"
 #include "base/open_regular.h"
 #include "base/place.h"
-#include "restart/process/credentials.h"
+#include "restart/common/proc_files.h"
 #include "restart/rights/created_paths.h"
-#include "restart/rights/proc_files.h"
+#include "restart/rights/credentials.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {
 namespace {
 
 constexpr auto kAsk = static_cast<std::uint32_t>(-1);  // setfsuid(2): only answers
-constexpr std::uint32_t kNobody = 65534;
+constexpr std::uint32_t kOverflowId = 65534;
 constexpr timespec kLeasePause{0, 50000000};
 constexpr int kLeaseTries = 1200;  // a minute: more than /proc/sys/fs/lease-break-time
 
@@ -131,7 +131,7 @@ NamesOf::NamesOf(const Context& context, const std::vector<std::size_t>& process
       process_ = process;
       break;
     }
-  if (rights_.empty()) rights_.push_back({kNobody, kNobody, std::vector<std::uint32_t>{}, 0, false, false});
+  if (rights_.empty()) rights_.push_back({kOverflowId, kOverflowId, std::vector<std::uint32_t>{}, 0, false, false});
 }
 
 NamesOf::NamesOf(const Context& context, const std::vector<std::size_t>& processes, const File& file)

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 
 namespace cryo {
 

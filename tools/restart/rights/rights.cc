@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {

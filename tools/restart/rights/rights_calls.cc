@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 namespace cryo {
 namespace {

@@ -2,7 +2,7 @@
 // The rights of a process, taken for some calls of the stub, as names.h does it while there is a C++ library.
 #pragma once
 
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 #include "restart/rights/rights.h"
 #include "restart/stub/calls.h"
 #include "restart/stub/room.h"

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "restart/rights/proc_files.h"
+#include "restart/common/proc_files.h"
 #include "stub_arch.h"
 
 namespace cryo {

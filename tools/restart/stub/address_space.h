@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct AddressRange {
     return start < other.end && other.start < end;
   }
 };
+
+// Where shared anonymous memory of the job is, by inode id: see memory/shared_memory.h.
+using SharedMemory = std::map<std::uint32_t, AddressRange>;
 
 class AddressSpace {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/tree_lineage.h"
+#include "restart/process/tree_lineage.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/rights/proc_files.h"
+#include "restart/common/proc_files.h"
 
 #include <unistd.h>
 

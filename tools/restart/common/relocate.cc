@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/rights/relocate.h"
+#include "restart/common/relocate.h"
 
 #include <cstdlib>
 #include <memory>

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "context/model.h"
-#include "restart/engine/options.h"
+#include "restart/common/options.h"
 
 namespace cryo {
 
@@ -81,5 +81,15 @@ enum class RootGroup {
 [[nodiscard]] RootGroup root_group(const Context& context);
 
 [[nodiscard]] TreePlan plan_tree(const Context& context, const RestartOptions& options, RootGroup group = RootGroup::kMade);
+
+// Whether the process leads a session that a terminal of the context controls: that takes a session of its
+// own.
+[[nodiscard]] bool has_own_terminal(const Context& context, const Process& process);
+
+// Is the user namespace `user` the namespace `top`, or below it?
+[[nodiscard]] bool is_below(const Context& context, std::uint32_t user, std::uint32_t top);
+// A process is forked with all that its forker has: can it go from there to its own namespaces?
+[[nodiscard]] bool can_be_forked(const Context& context, const cryo_namespaces& forker,
+                                 const cryo_namespaces& child);
 
 }  // namespace cryo

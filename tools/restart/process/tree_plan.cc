@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/tree_plan.h"
+#include "restart/process/tree_plan.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,11 +11,10 @@
 #include <tuple>
 #include <utility>
 
-#include "restart/check/check.h"
-#include "restart/engine/id_holder.h"
-#include "restart/engine/tree_lineage.h"
-#include "restart/files/pty.h"
+#include "restart/common/findings.h"
+#include "restart/common/id_holder.h"
 #include "restart/ns/pid_namespaces.h"
+#include "restart/process/tree_lineage.h"
 
 namespace cryo {
 namespace {
@@ -605,6 +604,26 @@ RootGroup root_group(const Context& context) {
 
 TreePlan plan_tree(const Context& context, const RestartOptions& options, RootGroup group) {
   return TreePlanner(context, options, group).plan();
+}
+
+bool has_own_terminal(const Context& context, const Process& process) {
+  if (process.head.sid != process.head.pid) return false;
+  return std::any_of(context.files.begin(), context.files.end(), [&](const auto& entry) {
+    return entry.second.pty && entry.second.pty->head.sid == process.head.sid;
+  });
+}
+
+bool is_below(const Context& context, std::uint32_t user, std::uint32_t top) {
+  for (; user != top; user = context.namespaces.at(user).head.owner)
+    if (user == 0) return false;
+  return true;
+}
+
+bool can_be_forked(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
+  const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
+  return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
+         !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
+         !back(parent.time, child.time) && !back(parent.mnt, child.mnt);
 }
 
 }  // namespace cryo

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/files/descriptors.h"
+#include "restart/common/descriptors.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
-#include "restart/rights/proc_files.h"
+#include "restart/common/proc_files.h"
 
 namespace cryo {
 namespace {

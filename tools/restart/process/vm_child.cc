@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/vm_child.h"
+#include "restart/process/vm_child.h"
 
 #include <linux/futex.h>
 #include <pthread.h>

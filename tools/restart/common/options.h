@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "restart/rights/relocate.h"
+#include "restart/common/relocate.h"
 
 namespace cryo {
 

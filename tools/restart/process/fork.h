@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "restart/engine/vm_child.h"
+#include "restart/process/vm_child.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {

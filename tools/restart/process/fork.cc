@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/fork.h"
+#include "restart/process/fork.h"
 
 #include <cryo/ioctl.h>
 #include <linux/capability.h>
@@ -16,10 +16,10 @@
 #include <string>
 
 #include "base/error.h"
-#include "restart/engine/id_holder.h"
-#include "restart/engine/shared_report.h"
-#include "restart/process/credentials.h"
-#include "restart/rights/proc_files.h"
+#include "restart/common/id_holder.h"
+#include "restart/common/proc_files.h"
+#include "restart/rights/credentials.h"
+#include "restart/stub/shared_report.h"
 
 namespace cryo {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/device.h"
+#include "restart/common/device.h"
 
 #include <cryo/ioctl.h>
 #include <fcntl.h>

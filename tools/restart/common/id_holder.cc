@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/id_holder.h"
+#include "restart/common/id_holder.h"
 
 #include <dirent.h>
 #include <fcntl.h>

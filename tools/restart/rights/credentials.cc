@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/process/credentials.h"
+#include "restart/rights/credentials.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "restart/rights/proc_files.h"
+#include "restart/common/proc_files.h"
 
 namespace cryo {
 namespace {

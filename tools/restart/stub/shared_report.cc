@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/shared_report.h"
+#include "restart/stub/shared_report.h"
 
 #include <sched.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/engine/helper_process.h"
+#include "restart/common/helper_process.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
