@@ -518,32 +518,6 @@ TEST("obstacles: files by their paths") {
        path);
 }
 
-TEST("inotify: a file that was made since is not what was watched, whatever its number") {
-  Directory directory;
-  const std::string path = directory.file("watched", 0600);
-  struct stat now;
-  struct ::statx born {};
-  CHECK(::stat(path.c_str(), &now) == 0 && ::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &born) == 0);
-  const auto others = [&](std::uint64_t ino, std::int64_t after_s) {
-    ContextBuilder builder = sample();
-    builder.context.header.created_ns = static_cast<std::uint64_t>(now.st_mtim.tv_sec + after_s) * 1000000000;
-    add_file(builder, CRYO_FILE_INOTIFY, "anon_inode:inotify", 0).inotify = Inotify{};
-    Watch watch{{}, path};
-    watch.head.wd = 1;
-    watch.head.ino = ino;
-    builder.context.files.rbegin()->second.inotify->watches.push_back(watch);
-    return check_files_of(builder);
-  };
-  const auto says = [&](const Findings& findings) {
-    return std::any_of(findings.warnings.begin(), findings.warnings.end(), [](const auto& one) {
-      return fmt::format("{}", one).find("will be on a different file") != std::string::npos;
-    });
-  };
-  CHECK(!says(others(now.st_ino, 10)));
-  CHECK(says(others(now.st_ino + 1, 10)));
-  if ((born.stx_mask & STATX_BTIME) != 0) CHECK(says(others(now.st_ino, -10)));
-}
-
 TEST("obstacles: another file of the name") {
   const Directory directory;
   ContextBuilder builder = sample();
