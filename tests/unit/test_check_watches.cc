@@ -12,7 +12,8 @@ namespace cryo::test {
 namespace {
 
 bool warns(const ContextBuilder& builder) {
-  const Findings findings = check_files_of(builder);
+  Findings findings;
+  check_files(builder.context, {}, {}, findings);
   return std::any_of(findings.warnings.begin(), findings.warnings.end(), [](const auto& one) {
     return fmt::format("{}", one).find("will be on a different file") != std::string::npos;
   });
