@@ -212,7 +212,7 @@ check "... --cgroups=strict refuses" not status_is 0
 check "... and says where it cannot be" said "cannot be in its control group /cryo-test/step: No such file"
 restart --check --cgroups=make
 check "... --check --cgroups=make says that it is not made" eval 'status_is 0 &&
-	said "warning: pid $pid: stays in the control group of cr_restart, not /cryo-test/step: No such file or directory; it is not recreated, as processes outside"'
+	said "warning: pid $pid: stays in the control group of cr_restart, not /cryo-test/step: No such file or directory (ENOENT); it is not recreated, as processes outside"'
 check "... --cgroups=make runs it" runs --cgroups=make
 check "... and says where it is, and why" told "warning: pid $pid: is in the control group $(group_of self), not /cryo-test/step: No such file"
 end_job
@@ -334,11 +334,11 @@ wait_for is_gone "$pid"
 rc=0
 err=$(bash -c 'echo $$ >"$0/cgroup.procs"; exec cr_restart "$@" ctx' "$u/shell" --check --cgroups=make --other-owner=warn 2>&1) || rc=$?
 check "... they are there, and that user may not enter them: it is told" \
-	said "not /cryo-test/step: Permission denied (with the rights of user $(id -u "$user"), whose process it is)"
+	said "not /cryo-test/step: Permission denied (EACCES) (with the rights of user $(id -u "$user"), whose process it is)"
 wait_for remove_groups
 restart --check --cgroups=make --other-owner=warn
 check "... that user may not make them: it is told" \
-	said "control group /cryo-test: is not going to be made: Permission denied (with the rights of user $(id -u "$user"), whose process it is)"
+	said "control group /cryo-test: is not going to be made: Permission denied (EACCES) (with the rights of user $(id -u "$user"), whose process it is)"
 
 # As many processes as there may be: in a group above that of the job, and in cr_restart's own, where they may be forked.
 fresh

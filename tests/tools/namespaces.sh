@@ -142,7 +142,7 @@ if [ -e $switch ]; then
 	for how in --check --verbose; do
 		as_job_user cr_restart $how ctx
 		check "user namespaces are switched off, $how: refused" \
-			eval 'status_is 1 && said "a user namespace of user $(id -u "$user") cannot be made: Operation not permitted; $switch is 0"'
+			eval 'status_is 1 && said "a user namespace of user $(id -u "$user") cannot be made: Operation not permitted (EPERM); $switch is 0"'
 	done
 	echo 1 >$switch
 fi

@@ -256,7 +256,7 @@ wait_for is_gone "$pid"
 echo "of others" >>own/log
 rc=0
 err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
-check "where they cannot be kept: refused" eval 'status_is 13 && said "10 bytes were added since the checkpoint, and cannot be saved in $base/work/own/log.cut.1: Permission denied (--truncate removes them"'
+check "where they cannot be kept: refused" eval 'status_is 13 && said "10 bytes were added since the checkpoint, and cannot be saved in $base/work/own/log.cut.1: Permission denied (EACCES) (--truncate removes them"'
 
 # A script and the job that it restarts write to one file.
 fresh

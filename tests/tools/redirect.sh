@@ -93,7 +93,7 @@ speaks "cr_restart ctx >>new 2>q.err"
 check "... not where there is other output already" eval 'has_no q.err "cr_restart.*descriptor 1 .*continues to write there"'
 rm log
 speaks "cr_restart ctx 2>q.err"
-check "it is gone: refused, and the line says what helps" eval 'status_is 2 && said "cannot be found: No such file or directory (--redirect 1=FILE"'
+check "it is gone: refused, and the line says what helps" eval 'status_is 2 && said "cannot be found: No such file or directory (ENOENT) (--redirect 1=FILE"'
 speaks "cr_restart --redirect 1=fresh ctx 2>q.err"
 check "--redirect: it is made" eval 'status_is 0 && has fresh out && has fresh err && has fresh "in end"'
 check "... with the mode that the umask leaves" same "$(stat -c %a fresh)" 644

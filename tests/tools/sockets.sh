@@ -91,7 +91,7 @@ hold
 rm -r d
 dry
 check "two directories of a name have gone: refused, and it is said what helps" \
-	eval 'status_is 2 && said "/d/e: No such file or directory (--restore-files makes the directory)"'
+	eval 'status_is 2 && said "/d/e: No such file or directory (ENOENT) (--restore-files makes the directory)"'
 rc=0
 err=$(cr_restart --check --restore-files ctx 2>&1) || rc=$?
 check "... --restore-files: well" status_is 0

@@ -22,6 +22,12 @@ class Error : public std::runtime_error {
   int code_;
 };
 
+// "Permission denied (EACCES)".
+[[nodiscard]] inline std::string errno_text(int code) {
+  const char* name = ::strerrorname_np(code);
+  return name != nullptr ? fmt::format("{} ({})", std::strerror(code), name) : std::strerror(code);
+}
+
 // Throws Error with a formatted text.
 template <typename... Args>
 [[noreturn]] void fail(int code, fmt::format_string<Args...> format, Args&&... args) {
@@ -32,7 +38,7 @@ template <typename... Args>
 template <typename... Args>
 [[noreturn]] void fail_errno(fmt::format_string<Args...> format, Args&&... args) {
   const int code = errno;
-  throw Error(code, fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code));
+  throw Error(code, fmt::format(format, std::forward<Args>(args)...) + ": " + errno_text(code));
 }
 
 }  // namespace cryo

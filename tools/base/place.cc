@@ -227,7 +227,7 @@ void replace_template(std::string& path) {
 }
 
 std::string way_error(int error) {
-  if (error != ELOOP) return std::strerror(error);
+  if (error != ELOOP) return errno_text(error);
   return "a symbolic link of another user is on its way (--relocate=OLD=NEW says where it is now)";
 }
 

@@ -46,7 +46,7 @@ struct OthersLink {
 // Letters at random in place of the XXXXXX at the end, as mkstemp(3) has them; again at each call.
 void replace_template(std::string& path);
 
-// As strerror(3), of what goes wrong on the way.
+// As errno_text(), of what goes wrong on the way.
 [[nodiscard]] std::string way_error(int error);
 
 }  // namespace cryo

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error.h"
 #include "base/open_regular.h"
 #include "base/place.h"
 #include "context/origin.h"
@@ -38,7 +39,7 @@ UniqueFd open_again(const UniqueFd& place, const std::string& path, int flags) {
 }
 
 FoundContext failed(int error) {
-  return {{}, error, std::strerror(error)};
+  return {{}, error, errno_text(error)};
 }
 
 }  // namespace

@@ -345,7 +345,7 @@ void Job::check_result(int error) const {
       fail(error, "{}: the reader went away", file_ ? file_->name() : "output");
     default:
       fail(error, "cannot write process {} to {}: {}", target, file_ ? file_->name() : "/dev/null",
-           std::strerror(error));
+           errno_text(error));
   }
 }
 

@@ -103,7 +103,7 @@ void fail_unknown(pid_t target, std::uint32_t scope) {
 Device::Device() : fd_(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC)) {
   if (!fd_) {
     if (errno == ENOENT || errno == ENXIO || errno == ENODEV) fail(ENOSYS, "{}", why_no_device());
-    if (errno == EACCES) fail(EACCES, "cannot open {}: {} ({})", CRYO_DEVICE_PATH, std::strerror(EACCES), who_may_open_device());
+    if (errno == EACCES) fail(EACCES, "cannot open {}: {}: {}", CRYO_DEVICE_PATH, errno_text(EACCES), who_may_open_device());
     fail_errno("cannot open {}", CRYO_DEVICE_PATH);
   }
   check_version(fd_.get());
@@ -170,7 +170,7 @@ void Request::thaw(int signal) {
   if (::ioctl(handle_.get(), CRYO_CKPT_THAW, signal) == 0) return;
   const int code = errno;
   fail(code, "the context is complete, but process {} did not get signal {}: {}", target_, signal,
-       std::strerror(code));
+       errno_text(code));
 }
 
 cryo_ckpt_status Request::status() const {

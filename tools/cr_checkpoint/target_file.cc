@@ -198,7 +198,7 @@ void TargetFile::check_replaceable() const {
   if ((directory.st_mode & S_ISVTX) != 0 && status.st_uid != ::geteuid())
     fail(EPERM, "{} belongs to user {}, and nobody else can replace it in its directory (sticky bit): name another file", name_,
          status.st_uid);
-  fail(EPERM, "{} cannot be replaced: {} (chattr +i or +a?)", name_, std::strerror(EPERM));
+  fail(EPERM, "{} cannot be replaced: {} (chattr +i or +a?)", name_, errno_text(EPERM));
 }
 
 void TargetFile::open_temporary() {

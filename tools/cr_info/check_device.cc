@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "base/device_missing.h"
+#include "base/error.h"
 #include "base/unique_fd.h"
 #include "cr_info/check.h"
 
@@ -186,14 +187,14 @@ std::optional<std::string> installed_module(const std::string& release) {
 bool check_device(CheckResult& result) {
   const UniqueFd fd(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC));
   if (!fd) {
-    result.missing("device", fmt::format("{}: {}", CRYO_DEVICE_PATH, std::strerror(errno)));
+    result.missing("device", fmt::format("{}: {}", CRYO_DEVICE_PATH, errno_text(errno)));
     return false;
   }
   cryo_version version{};
   version.size = sizeof(version);
   if (::ioctl(fd.get(), CRYO_IOC_VERSION, &version) != 0) {
     result.missing("device", fmt::format("{} does not answer as Cryo's module does: {}", CRYO_DEVICE_PATH,
-                                         std::strerror(errno)));
+                                         errno_text(errno)));
     return false;
   }
   result.good("device", CRYO_DEVICE_PATH);

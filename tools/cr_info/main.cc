@@ -94,7 +94,7 @@ int check(const InfoOptions& options) {
 // Output that could not be written is no success.
 int flushed(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  message("cr_info", "standard output: {}", std::strerror(errno));
+  message("cr_info", "standard output: {}", errno_text(errno));
   return kExitUnreadable;
 }
 

@@ -60,14 +60,14 @@ pid_t fork_here(const char* what) {
          "--pid-ns: cannot create {}: limit reached: user.max_user_namespaces, user.max_pid_namespaces or "
          "user.max_mnt_namespaces (sysctl -a), or 32 nested ones{}",
          what, hint);
-  fail(error, "--pid-ns: cannot create {}: {}{}", what, std::strerror(error), hint);
+  fail(error, "--pid-ns: cannot create {}: {}{}", what, errno_text(error), hint);
 }
 
 // AppArmor may let the namespace be made, and refuse what can be done in it.
 [[noreturn]] void fail_inside(const char* what) {
   const int error = errno;
   fail(error, "--pid-ns: the user namespace was created, but does not permit to {}: {}{}", what,
-       std::strerror(error), user_namespace_switch());
+       errno_text(error), user_namespace_switch());
 }
 
 void write_file(const char* path, const std::string& text) {

@@ -216,7 +216,7 @@ int run(int argc, char** argv) {
   consent(arguments.consent);
   ::execvp(program[0], program);
   const int error = errno;
-  message("cr_run", "{}: {}", program[0], std::strerror(error));
+  message("cr_run", "{}: {}", program[0], errno_text(error));
   return error == ENOENT || error == ENOTDIR ? kExitNotFound : kExitCannotRun;
 }
 

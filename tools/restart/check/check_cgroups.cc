@@ -9,6 +9,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/error.h"
 #include "restart/check/check.h"
 #include "restart/process/cgroup.h"
 #include "restart/process/control_groups.h"
@@ -78,8 +79,8 @@ std::string CgroupChecker::why_not_made(const ControlGroup& group) const {
   if (is_strict() && (group.head.flags & CRYO_CGROUP_PARTIAL)) return "its settings are not all in the context";
   const std::string parent = group_above(group.path);
   if (to_be_made_.contains(parent)) return {};
-  if (names::access(root_ + parent, F_OK) != 0) return fmt::format("the one above it: {}", std::strerror(errno));
-  return names::access(root_ + parent, W_OK) == 0 ? "" : std::strerror(errno);
+  if (names::access(root_ + parent, F_OK) != 0) return fmt::format("the one above it: {}", errno_text(errno));
+  return names::access(root_ + parent, W_OK) == 0 ? "" : errno_text(errno);
 }
 
 // What is made is given what it had; only what is there already is as it is.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/error.h"
 #include "base/parse.h"
 #include "context/mountinfo.h"
 #include "restart/check/check.h"
@@ -97,7 +98,7 @@ std::string lease_problem(const std::string& path, int access, int type) {
     if (!file) return {};  // told as a problem of the file
     (void)::signal(SIGIO, SIG_IGN);
     if (names::set_lease(file.get(), type) == 0) return ::fcntl(file.get(), F_SETLEASE, F_UNLCK), std::string();
-    return errno == EAGAIN ? "another process has it open" : std::strerror(errno);
+    return errno == EAGAIN ? "another process has it open" : errno_text(errno);
   });
 }
 

@@ -101,7 +101,7 @@ std::optional<bool> MountPointChecker::source_is_directory(std::size_t mount) {
   if (names::lstat(*source, now) == 0) return S_ISDIR(now.st_mode);
   const int error = errno;
   findings_.problem(error, "mount {}: {}, which was mounted there, cannot be found: {}", wanted.point,
-                    *source, std::strerror(error));
+                    *source, errno_text(error));
   return {};
 }
 
@@ -115,7 +115,7 @@ void MountPointChecker::check_one(std::size_t mount) {
   if (names::lstat(*point, now) != 0) {
     const int error = errno;
     findings_.problem(error, "mount {}: its mount point {} cannot be found: {} (recreate it)", wanted.point,
-                      *point, std::strerror(error));
+                      *point, errno_text(error));
   } else if (const std::string link = link_on_the_way(*point); !link.empty()) {
     findings_.problem(ESTALE,
                       "mount {}: {} is a symbolic link now, which is not followed (put the directory back)",

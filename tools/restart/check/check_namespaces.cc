@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
 #include "restart/common/helper_process.h"
 #include "restart/common/proc_files.h"
 #include "restart/ns/namespace_contents.h"
@@ -41,8 +42,8 @@ std::string user_namespace_error(const Namespace& ns) {
     const uid_t owner = ns.user->owner_uid;
     if (owner != ::geteuid() && ::seteuid(owner) != 0) return "";
     // Their number is compared with its limit elsewhere.
-    if (::unshare(CLONE_NEWUSER) != 0) return errno == ENOSPC ? "" : std::strerror(errno);
-    if (::unshare(CLONE_NEWUTS) != 0 && errno != ENOSPC) return fmt::format("{} in one that has been made", std::strerror(errno));
+    if (::unshare(CLONE_NEWUSER) != 0) return errno == ENOSPC ? "" : errno_text(errno);
+    if (::unshare(CLONE_NEWUTS) != 0 && errno != ENOSPC) return fmt::format("{} in one that has been made", errno_text(errno));
     return "";
   });
 }

@@ -19,7 +19,7 @@ OpenDevice open_device() {
   if (!device.fd && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
     fail(ENOSYS, "{}", why_no_device());
   if (!device.fd && errno == EACCES)
-    fail(EACCES, "cannot open {}: {} ({})", CRYO_DEVICE_PATH, std::strerror(EACCES), who_may_open_device());
+    fail(EACCES, "cannot open {}: {}: {}", CRYO_DEVICE_PATH, errno_text(EACCES), who_may_open_device());
   if (!device.fd) fail_errno("cannot open {}", CRYO_DEVICE_PATH);
   cryo_version version{};
   version.size = sizeof(version);

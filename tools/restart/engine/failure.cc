@@ -77,7 +77,7 @@ std::string describe_failure(const FailureReport& failure, const Context& contex
   const std::string what = what_failed(failure, context, process);
   // In C++ the text has the reason already.
   if (failure.step == Step::kPrepare) return fmt::format("{}: {}", who, what);
-  return fmt::format("{}: {}: {}", who, what, std::strerror(failure.error));
+  return fmt::format("{}: {}: {}", who, what, errno_text(failure.error));
 }
 
 std::string describe_progress(stub::Step step) { return fmt::format("while trying to {}", action_of(step)); }

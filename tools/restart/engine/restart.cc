@@ -200,14 +200,14 @@ std::set<pid_t> Restart::Attempt::ids_of_job() const {
 // on, so that it stays untouched if it is.
 bool Restart::Attempt::hand_over(std::uint32_t number) {
   const Source& source = restart_.chain_.numbered(number);
-  const auto is_read = [&](const char* why) {
+  const auto is_read = [&](const std::string& why) {
     restart_.kernel_log_.append(
         fmt::format("{}: cannot be mapped, is read in full: {}\n", source.name(), why));
     return false;
   };
   if (source.spooled()) return false;
   const cryo_map_file args{.size = sizeof(args), .fd = source.fd(), .file = number, .reserved = 0};
-  if (::ioctl(handle_.get(), CRYO_RST_MAP_FILE, &args) != 0) return is_read(std::strerror(errno));
+  if (::ioctl(handle_.get(), CRYO_RST_MAP_FILE, &args) != 0) return is_read(errno_text(errno));
   if (number != 0 && !is_untouched(context_.ancestors[number - 1], source))
     return is_read("it may have been modified since it became an ancestor");
   return true;
@@ -365,7 +365,7 @@ void Restart::Attempt::commit() {
   if (result == 0) return;
   if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
   fail(error, "{}: the module could not resume it: {}",
-       totals_.processes == 1 ? process_name(context_, 0) : "the job", std::strerror(error));
+       totals_.processes == 1 ? process_name(context_, 0) : "the job", errno_text(error));
 }
 
 pid_t Restart::Attempt::pid_of(const Process& process) const {

@@ -62,7 +62,7 @@ void check_fallback(FileCheck& at, const File& file) {
   if (inode.made_by_name) {
     if (const std::string directory = nearest_directory(at.path); names::access(directory, W_OK | X_OK) != 0)
       return at.problem(errno, "no longer exists, and cannot be recreated in {} (--restore-files): {}",
-                     directory, std::strerror(errno));
+                     directory, errno_text(errno));
     return at.findings.warning("pid {}: {}: no longer exists, and is recreated with its saved contents", at.pid,
                              at.what);
   }

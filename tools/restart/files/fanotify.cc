@@ -216,7 +216,7 @@ std::vector<std::string> fanotify_problems(const Fanotify& group, const Relocati
   for (const FanotifyMark& mark : group.marks) {
     const std::string path = relocations.apply(mark.path);
     if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0)
-      problems.push_back(fmt::format("{} cannot be marked: {}", path, std::strerror(errno)));
+      problems.push_back(fmt::format("{} cannot be marked: {}", path, errno_text(errno)));
     else if (mark.head.kind != CRYO_MARK_INODE && !is_mount_point(path))
       problems.push_back(fmt::format("{} cannot be marked: it is no mount point any more", path));
   }

@@ -195,7 +195,7 @@ void check_inotify(FileCheck& at, const File& file, const FileUse& use) {
     const std::string path = at.options.relocations.apply(watch.path);
     if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(at, watch, path))
       at.problem(errno, "cannot watch {} (watch descriptor {}): {}", path, watch.head.wd,
-              std::strerror(errno));
+              errno_text(errno));
     else if (is_other_watched(at, watch.path, watch.head.ino) && others++ == 0)
       first = &watch;
   }

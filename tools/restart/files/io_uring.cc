@@ -121,7 +121,7 @@ std::string ring_problem(const cryo_uring& saved) {
                        saved.sq_cpu);
   if (!ring && errno == EINVAL)
     return fmt::format("this kernel has no io_uring with the flags {:#x}", saved.flags);
-  if (!ring) return fmt::format("cannot create an io_uring: {}", std::strerror(errno));
+  if (!ring) return fmt::format("cannot create an io_uring: {}", errno_text(errno));
   if (!same_layout(saved, params))
     return "this kernel arranges the memory of an io_uring in another way than the one of the checkpoint";
   return {};

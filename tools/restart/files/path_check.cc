@@ -192,7 +192,7 @@ void PathCheck::check_tail(const File& file, const Inode& inode, const FileUse& 
     return at_.problem(errno,
                    "{} bytes were added since the checkpoint, and cannot be saved in {}: {} (--truncate "
                    "removes them, --no-truncate keeps them)",
-                   more, aside, std::strerror(errno));
+                   more, aside, errno_text(errno));
   at_.findings.warning(
       "pid {}: {}: {} bytes were added since the checkpoint; a successful restart moves them to {}", at_.pid,
       at_.what, more, aside);
@@ -298,7 +298,7 @@ void PathCheck::check_access(const File& file, const FileUse& use) {
 // What /proc/PID/exe leads to: the kernel asks what it asks of who executes it.
 void PathCheck::check_execution(const FileUse& use) {
   if (use.executable && names::access(at_.path, X_OK) != 0)
-    at_.problem(errno, "cannot be the executable of a process: {}", std::strerror(errno));
+    at_.problem(errno, "cannot be the executable of a process: {}", errno_text(errno));
 }
 
 // It is opened when the process exists, by each process that has it.

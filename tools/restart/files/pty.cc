@@ -410,7 +410,7 @@ namespace {
 
 void check_pty(FileCheck& at, const File& file, const FileUse&) {
   if (names::access(at.path, R_OK | W_OK) != 0)
-    at.problem(errno, "cannot be opened for reading and writing: {}", std::strerror(errno));
+    at.problem(errno, "cannot be opened for reading and writing: {}", errno_text(errno));
   if (const std::string text = file.pty ? pty_problem(*file.pty) : ""; !text.empty()) at.problem(EOPNOTSUPP, "{}", text);
 }
 

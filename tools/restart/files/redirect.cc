@@ -164,14 +164,14 @@ void check_redirected(const File& file, const FileUse& use, std::int32_t pid, Fi
     if (writes(file) && findings.contexts.contains({now.st_dev, now.st_ino}))
       return problem(ETXTBSY, "is the context being restarted, or one that it needs");
     if (names::access(file.redirected, (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0)) != 0)
-      problem(errno, fmt::format("cannot be opened: {}", std::strerror(errno)));
+      problem(errno, fmt::format("cannot be opened: {}", errno_text(errno)));
     return;
   }
   const int error = errno;
   if (error != ENOENT || !writes(file))
-    return problem(error, fmt::format("cannot be opened: {}", std::strerror(error)));
+    return problem(error, fmt::format("cannot be opened: {}", errno_text(error)));
   if (names::access(directory_of(file.redirected), W_OK | X_OK) != 0)
-    problem(errno, fmt::format("cannot be created: {}", std::strerror(errno)));
+    problem(errno, fmt::format("cannot be created: {}", errno_text(errno)));
 }
 
 UniqueFd open_redirected(CreatedPaths& created, const File& file) {

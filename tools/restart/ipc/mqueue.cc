@@ -110,7 +110,7 @@ LeftBehind find_queue(const Inode& inode, const std::string& name) {
       found.fd.reset();
     }
   } else if (found.error != 0) {
-    found.obstacle = fmt::format("cannot be opened: {}", std::strerror(found.error));
+    found.obstacle = fmt::format("cannot be opened: {}", errno_text(found.error));
   } else if (!same_queue(inode, found.fd.get())) {
     found.error = EEXIST;
     found.obstacle = "another message queue has its name";

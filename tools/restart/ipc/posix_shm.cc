@@ -51,7 +51,7 @@ bool is_of_the_job(const Inode& inode, int fd, const struct stat& now) {
 
 std::string problem_with(const Inode& inode, int fd) {
   struct stat now;
-  if (::fstat(fd, &now) != 0) return fmt::format("cannot be inspected: {}", std::strerror(errno));
+  if (::fstat(fd, &now) != 0) return fmt::format("cannot be inspected: {}", errno_text(errno));
   if (!is_of_the_job(inode, fd, now)) return "another object than at the checkpoint has its name";
   if (is_in_use(fd)) return "is in use: its contents cannot be put back";
   return {};
@@ -94,12 +94,12 @@ std::string posix_shm_problem(const Inode& inode, const std::string& path) {
   if (!fd && errno == ENOENT) {
     const std::string directory = path.substr(0, path.rfind('/') + 1);
     if (names::access(directory, W_OK | X_OK) == 0) return {};
-    return fmt::format("cannot be recreated in {}: {}", directory, std::strerror(errno));
+    return fmt::format("cannot be recreated in {}: {}", directory, errno_text(errno));
   }
-  if (!fd) return fmt::format("cannot be opened: {}", std::strerror(errno));
+  if (!fd) return fmt::format("cannot be opened: {}", errno_text(errno));
   std::string text = problem_with(inode, fd.get());
   if (text.empty() && names::access(path, W_OK) != 0)
-    text = fmt::format("cannot be written: {}", std::strerror(errno));
+    text = fmt::format("cannot be written: {}", errno_text(errno));
   return text;
 }
 

@@ -77,7 +77,7 @@ bool gone() {
 }
 
 Found unreadable() {
-  return {true, false, fmt::format("exists, but cannot be inspected: {}", std::strerror(errno)), {}};
+  return {true, false, fmt::format("exists, but cannot be inspected: {}", errno_text(errno)), {}};
 }
 
 // Any user may make one with a key and id that are free.  Who has made it may always change it: that is who made the one of the
@@ -171,7 +171,7 @@ void choose_id(const ObjectKind& kind, std::int32_t id) {
   if (device && ::ioctl(device.get(), CRYO_IOC_IPC_ID, &wanted) == 0) return;
   const int error = errno;
   if (!choose_by_sysctl(kind, id))
-    fail(error, "cannot choose the id {} of System V {}: {}{}", id, kind.what, std::strerror(error),
+    fail(error, "cannot choose the id {} of System V {}: {}{}", id, kind.what, errno_text(error),
          error == EPERM ? " (that requires CAP_CHECKPOINT_RESTORE or the module parameter ipc_id_choice)"
                         : "");
 }
@@ -352,7 +352,7 @@ Attached::Attached(const cryo_shm& saved, std::uint64_t unit)
   if (memory_ != reinterpret_cast<std::byte*>(start)) {
     const int error = errno;
     ::munmap(reserved_, reserved_size_);
-    fail(error, "cannot attach {}: {}", describe(kShm, saved.perm), std::strerror(error));
+    fail(error, "cannot attach {}: {}", describe(kShm, saved.perm), errno_text(error));
   }
 }
 

@@ -59,7 +59,7 @@ std::string why_no_aio(const cryo_aio& saved, const MadeAio& made) {
   const std::string what = fmt::format("asynchronous I/O context (io_setup) {:#x}: ", saved.start);
   if (made.error == EAGAIN)
     return fmt::format("{}{} requests are more than are left of fs.aio-max-nr", what, saved.max_reqs);
-  if (made.error != 0) return what + std::strerror(made.error);
+  if (made.error != 0) return what + errno_text(made.error);
   if (aio_ring_of(made.id).nr != saved.nr)
     return fmt::format("{}its ring has room for {} events, this machine makes one for {}", what, saved.nr,
                        aio_ring_of(made.id).nr);

@@ -166,7 +166,7 @@ UniqueFd make_hugetlb(const FileRestoreInput& input, const Inode& inode, const F
 
 std::string hugetlb_problem(const Inode& inode, const std::string& path) {
   const UniqueFd place = names::open(directory_with(path), O_PATH | O_DIRECTORY);
-  if (!place) return fmt::format("cannot be recreated in {}: {}", directory_with(path), std::strerror(errno));
+  if (!place) return fmt::format("cannot be recreated in {}: {}", directory_with(path), errno_text(errno));
   const std::string text = file_system_problem(place.get(), inode.huge_size);
   return text.empty() ? posix_shm_problem(inode, path) : text;
 }

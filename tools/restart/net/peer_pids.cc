@@ -123,7 +123,7 @@ namespace {
 
 void set_peer(int handle_fd, int fd, pid_t pid, std::uint32_t flags) {
   if (name_peer(handle_fd, fd, pid, flags) == 0) return;
-  fail(errno, "cannot make pid {} the peer of the socket at descriptor {}: {}{}", pid, fd, std::strerror(errno),
+  fail(errno, "cannot make pid {} the peer of the socket at descriptor {}: {}{}", pid, fd, errno_text(errno),
        errno == EPERM ? " (the module's parameter peer_pid is off: ask the administrator)" : "");
 }
 

@@ -54,7 +54,7 @@ void bind_patiently(int handle, int fd, const Socket& socket, const SocketAddres
   for (int attempt = 1; bind_to_lingering(handle, fd, name, size, port) != 0; ++attempt) {
     const int error = errno;
     if (error != EADDRINUSE || port == 0 || attempt == kTries || has_listener(port))
-      fail(error, "cannot bind a socket to {}: {}", describe(socket, address), std::strerror(error));
+      fail(error, "cannot bind a socket to {}: {}", describe(socket, address), errno_text(error));
     ::usleep(200000);
   }
 }

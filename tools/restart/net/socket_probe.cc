@@ -88,7 +88,7 @@ std::string port_problem(int probe, const Bytes& name, Port use, int& code) {
     return stays ? fmt::format("port {} is in use", port) : "";
   }
   if (code == EACCES && use == Port::kCalled) return "";
-  return fmt::format("cannot be at {} again: {}", inet_text(name), std::strerror(code));
+  return fmt::format("cannot be at {} again: {}", inet_text(name), errno_text(code));
 }
 
 std::string listener_problem(const Context& context, const File& file, int& code) {
@@ -141,7 +141,7 @@ std::string udp_problem(const Context& context, const File& file, int& code) {
     bind_udp(probe.get(), state);
   } catch (const Error& error) {
     code = error.code();
-    if (code != EADDRINUSE) return fmt::format("cannot be at {} again: {}", inet_text(state.name), std::strerror(code));
+    if (code != EADDRINUSE) return fmt::format("cannot be at {} again: {}", inet_text(state.name), errno_text(code));
     if (!shares) return fmt::format("port {} is in use", inet_port_in(state.name));
     code = 0;
     return fmt::format("port {} is in use: whether both may have it is seen when it is restored", inet_port_in(state.name));
@@ -149,7 +149,7 @@ std::string udp_problem(const Context& context, const File& file, int& code) {
   if (state.head.state == CRYO_SOCK_CONNECTED &&
       ::connect(probe.get(), raw(state.peer_name), static_cast<socklen_t>(state.peer_name.size())) != 0) {
     code = errno;
-    return fmt::format("cannot be connected to {} again: {}", inet_text(state.peer_name), std::strerror(code));
+    return fmt::format("cannot be connected to {} again: {}", inet_text(state.peer_name), errno_text(code));
   }
   return "";
 }

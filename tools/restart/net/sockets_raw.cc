@@ -120,7 +120,7 @@ std::string raw_problem(const Context& context, const File& file, int& code) {
     code = error.code();
   }
   if (probe) return bind_raw(probe.get(), *file.connection), "";
-  return fmt::format("a {} socket cannot be made: {} ({})", raw_kind(*file.connection), std::strerror(code),
+  return fmt::format("a {} socket cannot be made: {}: {}", raw_kind(*file.connection), errno_text(code),
                      head.type == SOCK_RAW ? "it requires CAP_NET_RAW: restart it as root"
                                            : "/proc/sys/net/ipv4/ping_group_range says which groups may");
 }

@@ -108,7 +108,7 @@ void put_back(int handle_fd, int fd, const SocketMessage& message) {
   args.time_ns = origin.time_ns;
   if (const int error = put(handle_fd, args); error != 0)
     fail(error, "cannot put a datagram of {} bytes back into the queue of a socket: {}{}", args.length,
-         std::strerror(error), why_refused(error));
+         errno_text(error), why_refused(error));
 }
 
 bool is_connected(const SocketState& state) {
@@ -164,7 +164,7 @@ void Sockets::finish_udp(const FileLookup& lookup) {
     cryo_datagram args = datagram_for(fd);
     args.error = state.head.error;
     if (const int error = put(input_.handle_fd, args); error != 0)
-      fail(error, "cannot set the error {} of a socket: {}{}", args.error, std::strerror(error),
+      fail(error, "cannot set the error {} of a socket: {}{}", args.error, errno_text(error),
            why_refused(error));
   }
 }

@@ -253,7 +253,7 @@ std::string UnixNames::make_directory(const std::string& directory) {
   }
   const int error = errno;
   ::umask(before);
-  if (!made) fail(error, "cannot create a directory for a socket: {}", std::strerror(error));
+  if (!made) fail(error, "cannot create a directory for a socket: {}", errno_text(error));
   missing_.note(path);
   return path;
 }

@@ -289,7 +289,7 @@ bool MountBuilder::unmount(const Mount& mount) const {
   if (::umount2(mount.point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) {
     if (errno == EINVAL && !help_.uses(mount.point)) return false;
     fail(ESTALE, "mount {} ({}): not a mount of the job, and cannot unmount it: {}",
-         mount.point, mount.type, std::strerror(errno));
+         mount.point, mount.type, errno_text(errno));
   }
   return true;
 }

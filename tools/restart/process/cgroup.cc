@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/error.h"
 #include "context/mountinfo.h"
 #include "restart/common/proc_files.h"
 #include "restart/rights/credentials.h"
@@ -73,10 +74,10 @@ std::string way_obstacle(const std::string& path, Reach reach, bool made, const 
   if (reach == Reach::kNone) return "it is outside of that one, and cr_restart is privileged";
   const std::string root = cgroup_mount();
   if (root.empty()) return "there are no control groups of version 2 here";
-  if (!made && may_write_to(fmt::format("{}{}/{}", root, path, file), reach) != 0) return std::strerror(errno);
+  if (!made && may_write_to(fmt::format("{}{}/{}", root, path, file), reach) != 0) return errno_text(errno);
   const std::string common = root + common_group(own, path) + "/cgroup.procs";
   if (own.starts_with("/..") || may_write_to(common, reach) == 0) return {};
-  return fmt::format("a move from {} takes the right to write to {}: {}", own, common, std::strerror(errno));
+  return fmt::format("a move from {} takes the right to write to {}: {}", own, common, errno_text(errno));
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ void ControlGroups::make() {
 void ControlGroups::make_one(const ControlGroup& group) {
   const std::string directory = root_ + group.path;
   if (names::mkdir(directory, 0700) != 0)
-    return complain(errno, fmt::format("control group {}: cannot be made: {}{}", group.path, std::strerror(errno),
+    return complain(errno, fmt::format("control group {}: cannot be made: {}{}", group.path, errno_text(errno),
                                        rights_text(context_, cgroup_maker(context_, group))));
   created_.add(directory);
   struct statfs system;
@@ -190,24 +190,24 @@ void ControlGroups::give_controllers(const ControlGroup& group) {
     if (!file || !write_once(file.get(), "+" + controller))
       complain(errno,
                fmt::format("control group {}: cannot enable controller {} in cgroup.subtree_control: {}",
-                           group.path, controller, std::strerror(errno)));
+                           group.path, controller, errno_text(errno)));
   }
 }
 
 // Line by line, as they are set: of each device, for instance. What a new group has already is left alone.
 void ControlGroups::set(const ControlGroup& group, const std::string& name, const std::string& text) {
-  const auto problem = [&](const char* why) {
+  const auto problem = [&](const std::string& why) {
     complain(EINVAL, fmt::format("control group {}: {} cannot be set to '{}': {}", group.path, name, text, why));
   };
   const UniqueFd file = names::open(root_ + group.path + "/" + name, O_RDWR | O_NOFOLLOW);
   struct stat now;
-  if (!file) return problem(errno == ENOENT ? "the group above it does not have the controller" : std::strerror(errno));
+  if (!file) return problem(errno == ENOENT ? "the group above it does not have the controller" : errno_text(errno));
   if (::fstat(file.get(), &now) != 0 || !S_ISREG(now.st_mode) || !(now.st_mode & kReadable) || !(now.st_mode & kWritable))
     return problem("it is no setting");
   const std::vector<std::string> there = lines_of(read_setting(file.get()));
   for (const std::string& line : lines_of(text)) {
     if (std::find(there.begin(), there.end(), line) != there.end()) continue;
-    if (!write_once(file.get(), line)) return problem(std::strerror(errno));
+    if (!write_once(file.get(), line)) return problem(errno_text(errno));
   }
 }
 
@@ -232,7 +232,7 @@ void ControlGroups::give_away(const ControlGroup& group) {
   done = done && names::chmod(directory, head.mode) == 0 && give(directory, head.uid, head.gid);
   if (!done)
     complain(errno, fmt::format("control group {}: cannot be given to user {} and group {}: {}", group.path, head.uid,
-                                head.gid, std::strerror(errno)));
+                                head.gid, errno_text(errno)));
 }
 
 void ControlGroups::move_threads(const ControlGroup& group, const PidOf& pid_of) {
@@ -247,7 +247,7 @@ void ControlGroups::move_threads(const ControlGroup& group, const PidOf& pid_of)
       if (now > 0 && threads && write_once(threads.get(), std::to_string(now))) continue;
       const int error = now > 0 ? errno : ESRCH;
       if (makes())
-        complain(error, fmt::format("thread {}: cannot be in the control group {}: {}", tid, group.path, std::strerror(error)));
+        complain(error, fmt::format("thread {}: cannot be in the control group {}: {}", tid, group.path, errno_text(error)));
     }
   }
 }
@@ -266,7 +266,7 @@ void ControlGroups::look_at_process(std::size_t index, pid_t pid) {
   const std::string now = group_in(read_proc(fmt::format("{}/cgroup", pid)));
   if (now == process.cgroup) return;
   const auto refused = refused_.find(index);
-  const std::string why = refused == refused_.end() ? "" : fmt::format(": {}", std::strerror(refused->second));
+  const std::string why = refused == refused_.end() ? "" : fmt::format(": {}", errno_text(refused->second));
   complain(EPERM, fmt::format("pid {}: is in the control group {}, not {}{}{}", process.head.pid, now, process.cgroup, why,
                               rights_text(context_, index)));
 }

@@ -45,7 +45,7 @@ std::string root_problem(const CheckInput& input, const Root& root, const std::s
   }
   if (!fd)
     return fmt::format("cannot be opened: {} (--relocate=OLD=NEW if it is elsewhere now)",
-                       std::strerror(code));
+                       errno_text(code));
   if (!is_other(root, input.options, path, fd.get())) return {};
   code = ESTALE;
   return fmt::format(

@@ -517,7 +517,7 @@ UniqueFd names::open_again(const Again& again) {
     if (fd) return fd;
   }
   fail(error, "cannot open {} as user {}, whose process has it: {}", again.path, rights.front().uid,
-       std::strerror(error));
+       errno_text(error));
 }
 
 bool names::is_there(const Again& again) {
@@ -533,7 +533,7 @@ void names::enter(const Again& again) {
   const int error = errno;
   if ((error == EACCES || error == EPERM) && is_same_file(place.get(), again) && ::fchdir(place.get()) == 0)
     return;
-  fail(error, "cannot change to the directory {}: {}", again.path, std::strerror(error));
+  fail(error, "cannot change to the directory {}: {}", again.path, errno_text(error));
 }
 
 int names::set_lease(int fd, int type) {
