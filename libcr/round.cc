@@ -114,8 +114,13 @@ int cast_vote(std::uint32_t kind, std::uint32_t code) {
   const bool hold = kind == CRYO_VOTE_READY && wants_hold();
   if (hold) vote.flags |= CRYO_VOTE_HOLD;
   if (kind == CRYO_VOTE_READY && !has_end()) vote.flags |= CRYO_VOTE_NO_END;
-  while (::ioctl(g_process.client_fd, CRYO_CLIENT_VOTE, &vote) != 0)
-    if (errno != EINTR) return -CR_ETEMPFAIL;
+  while (::ioctl(g_process.client_fd, CRYO_CLIENT_VOTE, &vote) != 0) {
+    // An older module does not know it: the process may have been restarted on another machine.
+    if (errno == EINVAL && (vote.flags & CRYO_VOTE_NO_END) != 0)
+      vote.flags &= ~CRYO_VOTE_NO_END;
+    else if (errno != EINTR)
+      return -CR_ETEMPFAIL;
+  }
   switch (kind) {
     case CRYO_VOTE_OMIT:
       return -CR_EOMITTED;
