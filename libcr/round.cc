@@ -183,12 +183,6 @@ bool is_to_be_asked(Thread& thread, bool known) {
   return false;
 }
 
-// Who waits to be asked in the round, by wait_until_asked(), goes on.
-void stop_waiting() {
-  g_round.asked = g_round.begun.load();
-  futex_wake_all(g_round.asked);
-}
-
 // All threads that have something to do.
 void ask_threads() {
   const ProcessLock lock;
@@ -323,7 +317,6 @@ void run_callbacks() {
 
 // While the program runs as if there were no checkpoint. Whether it goes on.
 bool prepare() {
-  if (has_prepares()) stop_waiting();
   const int refusal = run_prepares();
   if (refusal != kReady && refusal != kGivenUp)
     cast_vote(CRYO_VOTE_TEMPORARY, static_cast<std::uint32_t>(refusal));
@@ -418,6 +411,11 @@ void answer() {
 bool is_given_up(const char* note) {
   return ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note) != 0 && errno != EINTR;
 }
+void stop_waiting() {
+  g_round.asked = g_round.begun.load();
+  futex_wake_all(g_round.asked);
+}
+
 
 pid_t helper_tid() {
   return g_helper.tid;
