@@ -5,18 +5,23 @@
 // No descriptor of the directory is open meanwhile: it would be in the context, and a restart would need the directory. Afterwards it
 // is found by its name, or by that of the open file, where the program has changed its working directory, or somebody has moved
 // the file's; and it is the right one if the file is in it.
+//
+// The program may close the descriptor of the file meanwhile, as some close all that they do not know, and open another file that gets
+// its number. So that is only used if it still is what was opened.
 #include "destination.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
 
+#include "high_fd.h"
 #include "internal.h"
 
 namespace cryo::libcr {
@@ -27,9 +32,27 @@ constexpr int kAttempts = 100;
 constexpr time_t kLeft = 3600;   // seconds after which a temporary file that nobody has written to is thought to be left
 constexpr int kLongestBase = 200;  // of the name, in that of the temporary file
 constexpr std::size_t kLink = 48;  // "/proc/self/fd/N"
+constexpr unsigned int kMemoryMajor = 1;  // of /dev/null
+constexpr unsigned int kNullMinor = 3;
 
 bool is_same(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool is_of(const Destination& of, const struct stat& found) {
+  return found.st_dev == of.dev && found.st_ino == of.ino;
+}
+
+// Is the descriptor still what was opened, and nothing of the program's?
+bool is_open(const Destination& of) {
+  struct stat now {};
+  return ::fstat(of.fd, &now) == 0 && is_of(of, now);
+}
+
+// Likewise in a restarted process, which has that in the place of what its context was written to.
+bool is_null(int fd) {
+  struct stat now {};
+  return ::fstat(fd, &now) == 0 && S_ISCHR(now.st_mode) && now.st_rdev == makedev(kMemoryMajor, kNullMinor);
 }
 
 const char* base_of(const char* path) {
@@ -122,42 +145,64 @@ Destination* make(const char* path) {
   return made;
 }
 
+// `fd`, which may be -1, is the one to write to. Out of the way of what the program opens. Whether it is one.
+bool take(Destination& made, int fd) {
+  struct stat opened {};
+  made.fd = move_high(fd);
+  if (made.fd < 0) return false;
+  if (::fstat(made.fd, &opened) != 0) opened = {};
+  made.dev = opened.st_dev;
+  made.ino = opened.st_ino;
+  return true;
+}
+
+// Where the file is, for when the program has closed the descriptor and has changed its working directory.
+void note_place(Destination& made) {
+  char path[PATH_MAX];
+  if (made.path[0] != '/' && name_of(made.fd, path)) made.place = ::strdup(path);
+}
+
+void discard(Destination* destination) {
+  const ErrnoSaver saver;
+  std::free(destination->place);
+  std::free(destination);
+}
+
 // With errno EACCES where no other file can have the name.
 bool open_beside(Destination& made, bool is_new) {
   const char* const base = base_of(made.path);
   const int directory = open_directory(made.path);
   if (directory < 0) return false;
   const bool may = *base != '\0' && (is_new || is_replaceable(directory, base));
-  made.fd = may ? open_temporary(directory, base, made.name) : fail(EACCES);
+  const bool good = take(made, may ? open_temporary(directory, base, made.name) : fail(EACCES));
   const ErrnoSaver saver;
   ::close(directory);
-  return made.fd >= 0;
+  return good;
 }
 
 bool open_in_place(Destination& made) {
   made.name[0] = '\0';
-  made.fd = ::open(made.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode);
-  return made.fd >= 0;
+  return take(made, ::open(made.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
 }
 
 // ---- after
 
-// The directory that has the open file by `name`, or -1.
-int find_directory(const char* path, const char* name, int fd) {
-  struct stat open {};
+// The directory of `path`, if it has the file by `name`, or -1.
+int find_directory(const char* path, const Destination& of, const char* name) {
   struct stat named {};
   const int directory = open_directory(path);
   if (directory < 0) return -1;
-  if (::fstat(fd, &open) == 0 && ::fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(open, named)) return directory;
+  if (::fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && is_of(of, named)) return directory;
   ::close(directory);
   return -1;
 }
 
 int find_directory(const Destination& of, const char* name) {
-  const int directory = find_directory(of.path, name, of.fd);
-  if (directory >= 0) return directory;
+  int directory = find_directory(of.path, of, name);
   char now[PATH_MAX];
-  return name_of(of.fd, now) ? find_directory(now, name, of.fd) : -1;
+  if (directory < 0 && is_open(of) && name_of(of.fd, now)) directory = find_directory(now, of, name);
+  if (directory < 0 && of.place != nullptr) directory = find_directory(of.place, of, name);
+  return directory;
 }
 
 // At once, and not when it is on the disk: whoever else takes a checkpoint in between has the temporary file open in it, which is gone
@@ -173,13 +218,18 @@ void end_temporary(const Destination& ended, bool written) {
 // What is no context is removed: a file of one's own, and by the name that it was opened by.
 void end_in_place(const Destination& ended) {
   struct stat open {};
-  if (::fstat(ended.fd, &open) != 0 || !S_ISREG(open.st_mode)) return;
-  if (::ftruncate(ended.fd, 0) != 0 || open.st_uid != ::geteuid()) return;
   const char* const base = base_of(ended.path);
   const int directory = find_directory(ended, base);
-  if (directory < 0) return;
-  ::unlinkat(directory, base, 0);
-  ::close(directory);
+  // Otherwise it is opened again.
+  const bool is_there = is_open(ended);
+  const int fd = is_there        ? ended.fd
+                 : directory < 0 ? -1
+                                 : ::openat(directory, base, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (::fstat(fd, &open) == 0 && is_of(ended, open) && S_ISREG(open.st_mode) && ::ftruncate(fd, 0) == 0 && directory >= 0 &&
+      open.st_uid == ::geteuid())
+    ::unlinkat(directory, base, 0);
+  if (!is_there && fd >= 0) ::close(fd);
+  if (directory >= 0) ::close(directory);
 }
 
 }  // namespace
@@ -192,13 +242,16 @@ Destination* open_destination(const char* filename) {
   struct stat old {};
   if (beside && open_beside(*made, ::lstat(made->path, &old) != 0)) {
     made->kind = Destination::kTemporary;
+    note_place(*made);
     return made;
   }
   made->kind = Destination::kInPlace;
   const bool may_be_in_place = !beside || errno == EACCES || errno == EPERM || errno == EROFS;
-  if (may_be_in_place && open_in_place(*made)) return made;
-  const ErrnoSaver saver;
-  std::free(made);
+  if (may_be_in_place && open_in_place(*made)) {
+    note_place(*made);
+    return made;
+  }
+  discard(made);
   return nullptr;
 }
 
@@ -206,10 +259,8 @@ Destination* destination_of(int fd) {
   Destination* const made = make("");
   if (made == nullptr) return nullptr;
   made->kind = Destination::kGiven;
-  made->fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (made->fd >= 0) return made;
-  const ErrnoSaver saver;
-  std::free(made);
+  if (take(*made, ::fcntl(fd, F_DUPFD_CLOEXEC, 0))) return made;
+  discard(made);
   return nullptr;
 }
 
@@ -218,8 +269,8 @@ void end_destination(Destination* destination, Outcome outcome) {
   if (outcome != Outcome::kRestarted && destination->kind == Destination::kTemporary)
     end_temporary(*destination, outcome == Outcome::kWritten);
   if (outcome == Outcome::kFailed && destination->kind == Destination::kInPlace) end_in_place(*destination);
-  ::close(destination->fd);
-  std::free(destination);
+  if (outcome == Outcome::kRestarted ? is_null(destination->fd) : is_open(*destination)) ::close(destination->fd);
+  discard(destination);
 }
 
 }  // namespace cryo::libcr

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <limits.h>
+#include <sys/types.h>
 
 namespace cryo::libcr {
 
 // Where the context is written to, and what is to be done with that when it is over; malloc()ed.
 struct Destination {
-  int fd;
+  int fd;       // another file's, maybe, as the program sees it, too
+  dev_t dev;    // what was opened
+  ino_t ino;
+  char* place;  // its own name then, malloc()ed; NULL: `path` says where it is
   enum : unsigned char { kGiven, kInPlace, kTemporary } kind;
   char name[NAME_MAX + 1];  // of the temporary file
   char path[];              // that it is to have

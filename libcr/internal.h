@@ -26,6 +26,8 @@ namespace cryo::libcr {
 // Waits while `*word` is `value`, for at most `ms` milliseconds (-1: any time). May wake up for nothing.
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value, int ms);
 void futex_wake_all(const std::atomic<std::uint32_t>& word);
+// For time limits: of the monotonic clock.
+std::int64_t now_ms();
 
 struct Thread;
 
@@ -286,6 +288,8 @@ void leave_round(Thread& thread);
 // In the child of a fork.
 void reset_round();
 
+// Who waits to be asked in the round goes on: what comes next may wait for him. By the helper.
+void stop_waiting();
 // Whether the request that is being prepared does not stand any more. `note` is what the module says we are
 // about when it does not come to an end.
 bool is_given_up(const char* note);
@@ -305,8 +309,6 @@ inline constexpr int kGivenUp = -1;
 // Calls the functions of cr_register_prepare(). By the helper. kReady, kGivenUp when the request does not
 // stand any more, or the number to refuse it with.
 int run_prepares();
-// Are there any?
-bool has_prepares();
 // Is the caller in one of them?
 bool is_preparing();
 // In the child of a fork.
@@ -353,6 +355,8 @@ using TaskVisitor = void (*)(pid_t tid, int argument);
 bool visit_uninitialised(TaskVisitor visitor, int argument);
 // Is the thread not to be sent CR_SIGNUM, as it blocks that? Yes as well if it has ended, or it cannot be seen.
 bool blocks_signal(pid_t tid);
+// Is CR_SIGNUM pending for the thread, and not only for the process? Yes as well if that cannot be seen.
+bool is_pending(pid_t tid);
 // Does the thread sleep, as in a call that waits? Yes as well if it cannot be seen.
 bool is_asleep(pid_t tid);
 // When the process has started: another time after a restart. 0: it cannot be told.

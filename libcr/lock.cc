@@ -21,6 +21,12 @@ void futex_wake_all(const std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 0x7fffffff, nullptr, nullptr, 0);
 }
 
+std::int64_t now_ms() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * std::int64_t{1000} + time.tv_nsec / 1000000;
+}
+
 namespace {
 
 constexpr int kSpins = 50;

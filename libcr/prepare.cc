@@ -2,7 +2,6 @@
 // Functions that are called when a checkpoint has been announced, while the whole program still runs. Each
 // call has a thread of its own, so that the helper need not wait for one that hangs.
 #include <stdio.h>
-#include <time.h>
 
 #include "internal.h"
 
@@ -33,12 +32,6 @@ struct Call {
 Call g_call{};
 std::atomic<std::uint32_t> g_running = 0;
 __thread bool t_preparing = false;
-
-std::int64_t now_ms() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * std::int64_t{1000} + time.tv_nsec / 1000000;
-}
 
 // By its end, or that of the thread.
 void end_call(void*) {
@@ -71,6 +64,7 @@ int wait_for_call() {
 }
 
 int call(const Prepare& what) {
+  stop_waiting();
   g_call.what = what;
   describe_function(g_call.name, sizeof(g_call.name), "prepare function",
                     reinterpret_cast<void*>(what.function));
@@ -104,6 +98,7 @@ int check_caller() {
 int run_prepares() {
   // Of the time before, and nobody's success.
   if (g_running != 0) {
+    stop_waiting();
     const int late = wait_for_call();
     if (g_running != 0) return late;
   }
@@ -113,13 +108,6 @@ int run_prepares() {
     if (result != kReady) return result;
   }
   return kReady;
-}
-
-bool has_prepares() {
-  const ProcessLock lock;
-  for (int index = 0; index < g_count; ++index)
-    if (g_functions[index].function != nullptr) return true;
-  return g_running != 0;
 }
 
 bool is_preparing() {

@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned int kMillisecond = 1000;
 constexpr int kBeginMs = 2;  // how often one looks whether a request has begun
 constexpr int kThroughMs = 50;  // likewise, whether another one has while the file gets its name
-constexpr int kThroughTries = 20;  // callbacks of others in the request may wait for the caller
+constexpr int kLongestMs = 1000;  // callbacks of others in the request may wait for the caller
 
 // What the caller and the worker know of each other, until both are through.
 struct Begin {
@@ -202,7 +202,8 @@ struct Before {
 void run_callbacks(const Begin& begin, const Before& before, bool is_own) {
   if (rounds_begun() != before.begun) run_own_callbacks(rounds_begun());
   if (!is_own || g_process.forks != before.forks || rounds_ended() == before.ended) return;
-  for (int tries = 0; tries < kThroughTries && begin.through == 0 && !g_process.preparing && !g_process.sections.closed(); ++tries)
+  const std::int64_t end = now_ms() + kLongestMs;
+  while (begin.through == 0 && !g_process.preparing && !g_process.sections.closed() && now_ms() < end)
     futex_wait(begin.through, 0, kThroughMs);
 }
 

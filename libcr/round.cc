@@ -114,8 +114,13 @@ int cast_vote(std::uint32_t kind, std::uint32_t code) {
   const bool hold = kind == CRYO_VOTE_READY && wants_hold();
   if (hold) vote.flags |= CRYO_VOTE_HOLD;
   if (kind == CRYO_VOTE_READY && !has_end()) vote.flags |= CRYO_VOTE_NO_END;
-  while (::ioctl(g_process.client_fd, CRYO_CLIENT_VOTE, &vote) != 0)
-    if (errno != EINTR) return -CR_ETEMPFAIL;
+  while (::ioctl(g_process.client_fd, CRYO_CLIENT_VOTE, &vote) != 0) {
+    // An older module does not know it: the process may have been restarted on another machine.
+    if (errno == EINVAL && (vote.flags & CRYO_VOTE_NO_END) != 0)
+      vote.flags &= ~CRYO_VOTE_NO_END;
+    else if (errno != EINTR)
+      return -CR_ETEMPFAIL;
+  }
   switch (kind) {
     case CRYO_VOTE_OMIT:
       return -CR_EOMITTED;
@@ -156,6 +161,10 @@ bool takes_part(Thread& thread) {
   return wants && !blocks_signal(thread.tid);
 }
 
+bool is_ours(const siginfo_t& info) {
+  return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_tag;
+}
+
 void send_signal(Thread& thread) {
   siginfo_t info{};
   info.si_signo = CR_SIGNUM;
@@ -176,12 +185,6 @@ bool is_to_be_asked(Thread& thread, bool known) {
   ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, "the id of a thread that has callbacks is not known after a restart");
   refuse(CRYO_VOTE_TEMPORARY, CR_ETEMPFAIL);
   return false;
-}
-
-// Who waits to be asked in the round, by wait_until_asked(), goes on.
-void stop_waiting() {
-  g_round.asked = g_round.begun.load();
-  futex_wake_all(g_round.asked);
 }
 
 // All threads that have something to do.
@@ -318,7 +321,6 @@ void run_callbacks() {
 
 // While the program runs as if there were no checkpoint. Whether it goes on.
 bool prepare() {
-  if (has_prepares()) stop_waiting();
   const int refusal = run_prepares();
   if (refusal != kReady && refusal != kGivenUp)
     cast_vote(CRYO_VOTE_TEMPORARY, static_cast<std::uint32_t>(refusal));
@@ -409,6 +411,11 @@ void answer() {
 
 }  // namespace
 
+void stop_waiting() {
+  g_round.asked = g_round.begun.load();
+  futex_wake_all(g_round.asked);
+}
+
 // It does not if the descriptor is not ours any more either.
 bool is_given_up(const char* note) {
   return ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, note) != 0 && errno != EINTR;
@@ -444,9 +451,8 @@ void* helper_main(void*) {
 
 void on_signal(int signal, siginfo_t* info, void* context) {
   const ErrnoSaver saver;
-  const bool queued = info->si_code == SI_QUEUE;
-  if (queued && run_hook_of_signal(info->si_value.sival_ptr)) return;
-  if (!queued || info->si_value.sival_ptr != &g_tag) return hand_on_signal(signal, info, context);
+  if (info->si_code == SI_QUEUE && run_hook_of_signal(info->si_value.sival_ptr)) return;
+  if (!is_ours(*info)) return hand_on_signal(signal, info, context);
   if (ProcessLock::puts_off_signal()) return;
   answer();
 }
@@ -502,16 +508,48 @@ bool wait_until_asked(std::uint32_t begun) {
   return forks == g_process.forks;
 }
 
-// Ours, which has been answered: each that stays pending counts against the user's RLIMIT_SIGPENDING. Somebody else's goes back.
-void take_signal() {
-  sigset_t ours;
-  siginfo_t info{};
+constexpr int kOthers = 16;  // signals of others that are taken to get at ours
+
+// One CR_SIGNUM that is pending for the thread itself, if there is one: those for the process are not touched.
+bool take_signal(siginfo_t& info) {
+  sigset_t set;
   const timespec now{};
-  sigemptyset(&ours);
-  sigaddset(&ours, CR_SIGNUM);
-  if (!blocks_own_signal() || ::sigtimedwait(&ours, &info, &now) != CR_SIGNUM) return;
-  if (info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_tag) return;
-  ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), own_tid(), CR_SIGNUM, &info);
+  sigemptyset(&set);
+  sigaddset(&set, CR_SIGNUM);
+  return is_pending(own_tid()) && ::sigtimedwait(&set, &info, &now) == CR_SIGNUM;
+}
+
+bool put_back(siginfo_t& info) {
+  return ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), own_tid(), CR_SIGNUM, &info) == 0;
+}
+
+// Ours do not stay pending for a thread that has answered, where each counts against the user's RLIMIT_SIGPENDING. Those of others do,
+// in their order; and so does ours when it is that of the next round, which may have begun by now. Returns false if it cannot.
+bool take_signals() {
+  siginfo_t others[kOthers];
+  siginfo_t own{};
+  bool taken = false;
+  int count = 0;
+  while (count < kOthers && take_signal(others[count])) {
+    if (!is_ours(others[count])) {
+      ++count;
+    } else {
+      own = others[count];
+      taken = true;
+    }
+  }
+  for (int i = 0; i < count; ++i) put_back(others[i]);
+  return !taken || static_cast<Phase>(t_thread->phase.load()) != Phase::kAsked || put_back(own);
+}
+
+// Of a thread that has blocked it, which nobody cancels in between.
+void clear_signals() {
+  int cancel = PTHREAD_CANCEL_ENABLE;
+  if (!blocks_own_signal()) return;
+  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+  const bool kept = take_signals();
+  ::pthread_setcancelstate(cancel, nullptr);
+  if (!kept) answer_late();
 }
 
 }  // namespace
@@ -532,7 +570,7 @@ void run_own_callbacks(std::uint32_t begun) {
   // Our signal may be on its way, or blocked.
   if (!wait_until_asked(begun) || static_cast<Phase>(t_thread->phase.load()) != Phase::kAsked) return;
   answer_late();
-  if (forks == g_process.forks && t_thread != nullptr) take_signal();
+  if (forks == g_process.forks && t_thread != nullptr) clear_signals();
 }
 
 void leave_round(Thread& thread) {

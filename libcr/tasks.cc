@@ -149,6 +149,12 @@ bool blocks_signal(pid_t tid) {
   return blocked == nullptr || (std::strtoull(blocked, nullptr, 16) >> (CR_SIGNUM - 1) & 1) != 0;
 }
 
+bool is_pending(pid_t tid) {
+  StatusText text;
+  const char* const pending = status_of(tid, "\nSigPnd:", text);
+  return pending == nullptr || (std::strtoull(pending, nullptr, 16) >> (CR_SIGNUM - 1) & 1) != 0;
+}
+
 bool is_asleep(pid_t tid) {
   StatusText text;
   const char* const state = status_of(tid, "\nState:\t", text);

@@ -209,6 +209,22 @@ static int tell_handle(struct cryo_request *req, struct file *file, struct cryo_
 	return err;
 }
 
+/*
+ * Under the lock: the helper waits for another request, and has not voted on this one.  So does a library whose vote has been refused,
+ * as it is newer than the module and has come to it with a restart.  Its callbacks are over: nobody waits for it.
+ */
+static void refuse_without_vote(struct cryo_participant *p)
+{
+	lockdep_assert_held(&cryo_participants_lock);
+	p->state = CRYO_PART_VOTED;
+	p->vote = CRYO_VOTE_TEMPORARY;
+	p->code = CRYO_CODE_TEMPORARY;
+	strscpy(p->note, "it has not voted, and waits for another checkpoint", sizeof(p->note));
+	p->req->missing--;
+	p->req->news = true;
+	wake_up(&p->req->park_wait);
+}
+
 /* A call that is made again takes a descriptor, which may be closed by now. */
 static long interrupted_wait(struct file *file, struct cryo_client_request *out, void __user *arg)
 {
@@ -231,6 +247,7 @@ static long client_wait(struct cryo_participant *p, struct file *file, void __us
 {
 	struct cryo_client_request out = {};
 	struct cryo_request *req;
+	bool same;
 	int err;
 
 	err = cryo_copy_args(&out, sizeof(out), offsetofend(struct cryo_client_request, dest), arg);
@@ -239,7 +256,10 @@ static long client_wait(struct cryo_participant *p, struct file *file, void __us
 	if (out.flags & ~CRYO_WAIT_HANDLE)
 		return -EINVAL;
 	spin_lock(&cryo_participants_lock);
+	same = p->helper == task_pid(current);
 	err = enter_helper(p);
+	if (!err && same && p->state == CRYO_PART_ACTIVE)
+		refuse_without_vote(p);
 	/* Whoever waits wants no result any more, and holds nobody. */
 	if (!err)
 		p->restarted = false;

@@ -2,8 +2,11 @@
 /* A program that closes the descriptors that it does not know takes part in its checkpoints as before. */
 #define _GNU_SOURCE
 #include "check.h"
+#include <dirent.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 enum { WELL, LATE, OTHERWISE };
 
@@ -235,6 +238,165 @@ static void restarted(void)
 	is(calls, 2, "with the callback");
 }
 
+/* ---- cr_request_file() of such a program */
+
+static void (*volatile before)(void), (*volatile after)(void);
+static volatile int log_file = -1;
+
+static int acts(void *arg)
+{
+	(void)arg;
+	if (before)
+		before();
+	last_result = cr_checkpoint(CR_CHECKPOINT_READY);
+	if (after)
+		after();
+	return 0;
+}
+
+static int names(void)
+{
+	DIR *dir = opendir(".");
+	int n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static void request(const char *file)
+{
+	last_result = 77;
+	cr_request_file(file);
+	while (cr_status() != CR_STATE_IDLE)
+		pause_ms(10);
+	/* What is left to do for the file. */
+	pause_ms(200);
+}
+
+static bool is_context(const char *file)
+{
+	char command[100];
+
+	snprintf(command, sizeof(command), "cr_info %s >/dev/null 2>&1", file);
+	return !system(command);
+}
+
+static void open_log(void)
+{
+	log_file = open("log", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static void close_and_open(void)
+{
+	close_all();
+	open_log();
+}
+
+/* All numbers, so that none of the library's is free. */
+static void close_and_open_all(void)
+{
+	close_all();
+	for (int fd = 3; fd < 64; fd++)
+		open_log();
+}
+
+static void close_and_leave(void)
+{
+	close_all();
+	if (chdir("/"))
+		last_result = 78;
+}
+
+static void begin_files(void)
+{
+	alarm(100);
+	cr_init();
+	cr_register_callback(acts, NULL, CR_THREAD_CONTEXT);
+	before = after = NULL;
+	mkdir("files", 0700);
+	is(chdir("files"), 0, "a directory");
+	is(system("echo mine >log; echo old >own"), 0, "files");
+}
+
+static void file_closed_after(void)
+{
+	char *directory;
+	int there;
+
+	begin_files();
+	directory = getcwd(NULL, 0);
+	there = names();
+	after = close_all;
+	request("own");
+	is(last_result, 0, "a checkpoint to a file, with a callback that closes all behind it");
+	ok(is_context("own"), "it has its name");
+	is(names(), there, "and nothing else is left");
+	after = close_and_open_all;
+	request("own");
+	is(last_result, 0, "with one that opens others");
+	ok(is_context("own"), "it has its name");
+	is(names(), there, "and nothing else is left");
+	is(write(63, "x", 1) + write(48, "x", 1) + write(3, "x", 1), 3, "the others are open");
+	unlink("own");
+	after = close_and_leave;
+	request("own");
+	is(last_result, 0, "with one that changes the directory");
+	ok(chdir(directory) == 0 && is_context("own"), "it has its name");
+	is(names(), there, "and nothing else is left");
+	free(directory);
+}
+
+static void file_closed_before(void)
+{
+	int there, given;
+
+	begin_files();
+	there = names();
+	before = close_and_open;
+	request("own");
+	is(last_result, -CR_ETEMPFAIL, "a checkpoint to a file, with a callback that closes all before it, fails");
+	is(system("test \"$(cat own)\" = old"), 0, "the file has what it had");
+	is(names(), there, "and nothing else is left");
+	is(write(log_file, "m", 1), 1, "what has been opened is open");
+	before = NULL;
+	request("own");
+	ok(is_context("own"), "the next one is made");
+	/* In place. */
+	unlink("own");
+	given = dup2(open("own", O_WRONLY | O_CREAT, 0600), 100);
+	before = close_and_open_all;
+	request("/dev/fd/100");
+	is(given, 100, "a descriptor to be written to");
+	is(last_result, -CR_ETEMPFAIL, "a checkpoint to that, with such a callback, fails");
+	is(system("test \"$(cat log)\" = mine"), 0, "the program's file has what it had");
+	is(write(63, "m", 1) + write(48, "m", 1) + write(3, "m", 1), 3, "and is open");
+}
+
+/* But for the registration: the checkpoint is made. */
+static void close_low(void)
+{
+	close_range(3, 40, 0);
+	open_log();
+}
+
+static void file_restarted(void)
+{
+	alarm(100);
+	cr_init();
+	cr_register_callback(acts, NULL, CR_THREAD_CONTEXT);
+	before = close_low;
+	request("context");
+	before = NULL;
+	is(last_result > 0 ? 0 : last_result, 0, "a checkpoint with a callback that closes the file's descriptor");
+	ok(is_context("context"), "the file has its name");
+	is(write(log_file, "m", 1), 1, "what has its number is open");
+	request("second");
+	ok(is_context("second"), "and another one");
+}
+
 int main(void)
 {
 	is(job(closed), 0, "descriptors closed");
@@ -245,5 +407,8 @@ int main(void)
 	is(job(limited), 0, "no descriptors for a while");
 	is(job(nowhere), 0, "no device");
 	is(job(restarted), 0, "a restart");
+	is(job(file_closed_after), 0, "cr_request_file(), descriptors closed behind the checkpoint");
+	is(job(file_closed_before), 0, "cr_request_file(), descriptors closed before it");
+	is(job(file_restarted), 0, "cr_request_file(), and a restart");
 	return finish();
 }

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <semaphore.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "check.h"
 
@@ -130,6 +131,182 @@ static void ends_at_once(void)
 		unlink("left");
 	}
 	is(whole, 5, "who ends when cr_request_file() has returned leaves a whole context");
+}
+
+/* In the place of what the caller has left in a section: when the signal is let in. */
+static void leaves_blocked(void)
+{
+	int i, early = 0, run = 0, good = 0;
+	cr_client_id_t id;
+	sigset_t set;
+
+	begin(CR_SIGNAL_CONTEXT);
+	id = cr_init();
+	sigemptyset(&set);
+	sigaddset(&set, CR_SIGNUM);
+	for (i = 0; i < ROUNDS; i++) {
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+		cr_enter_cs(id);
+		good += request(0) == 0;
+		cr_leave_cs(id);
+		early += ended != 0;
+		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+		good += result() == 0;
+		run += ended == 1;
+	}
+	is(good, 2 * ROUNDS, "checkpoints asked for in a section, with CR_SIGNUM blocked");
+	is(early, 0, "no callback has run when cr_leave_cs() returns");
+	is(run, ROUNDS, "it has when the signal has been let in");
+}
+
+/* ---- signals that are pending for the caller */
+
+static void queue(int value, bool thread)
+{
+	siginfo_t info = {};
+
+	info.si_code = SI_QUEUE;
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = value;
+	if (thread)
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), CR_SIGNUM, &info);
+	else
+		syscall(SYS_rt_sigqueueinfo, getpid(), CR_SIGNUM, &info);
+}
+
+/* The mask of /proc/self/status that is called that. */
+static bool is_pending(const char *field)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	unsigned long long mask = 0;
+	char line[200];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, field, strlen(field)))
+			mask = strtoull(line + strlen(field), NULL, 16);
+	if (file)
+		fclose(file);
+	return mask >> (CR_SIGNUM - 1) & 1;
+}
+
+/* How many are pending, the values one after the other in @values. */
+static int take_all(char *values)
+{
+	const struct timespec now = {};
+	siginfo_t info;
+	sigset_t set;
+	int n = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, CR_SIGNUM);
+	for (; n < 30 && sigtimedwait(&set, &info, &now) == CR_SIGNUM; n++)
+		values[n] = info.si_code == SI_QUEUE && info.si_value.sival_int > 0 && info.si_value.sival_int < 10 ?
+			    (char)('0' + info.si_value.sival_int) : 'x';
+	values[n] = '\0';
+	return n;
+}
+
+/* Ours do not stay: each counts for the user's limit. Others' do. */
+static void pending(void)
+{
+	char values[40];
+	sigset_t set;
+	int i, good = 0;
+
+	begin(CR_SIGNAL_CONTEXT);
+	sigemptyset(&set);
+	sigaddset(&set, CR_SIGNUM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	for (i = 0; i < ROUNDS; i++)
+		good += request(0) == 0 && ended == 1 && result() == 0;
+	is(good, ROUNDS, "requests with CR_SIGNUM blocked");
+	is(take_all(values), 0, "leave none pending");
+	for (i = 1; i <= 3; i++)
+		queue(i, true);
+	for (; i <= 5; i++)
+		queue(i, false);
+	for (i = good = 0; i < ROUNDS; i++)
+		good += request(0) == 0 && ended == 1 && result() == 0;
+	is(good, ROUNDS, "requests with others' signals pending");
+	ok(is_pending("SigPnd:"), "those for the thread are pending");
+	ok(is_pending("ShdPnd:"), "those for the process, too");
+	take_all(values);
+	ok(!strcmp(values, "12345"), "all of them, in their order, and no other one: %s", values);
+}
+
+/* ---- who is not at its end yet when the caller's callbacks are */
+
+static void ticks(int signal)
+{
+	(void)signal;
+}
+
+static int slow_end(void *arg)
+{
+	(void)arg;
+	cr_checkpoint(CR_CHECKPOINT_READY);
+	pause_ms(400);
+	return 0;
+}
+
+static pid_t other;
+
+static int forwards(void *arg)
+{
+	(void)arg;
+	cr_forward_checkpoint(CR_SCOPE_PROC, other);
+	cr_checkpoint(CR_CHECKPOINT_READY);
+	return 0;
+}
+
+static pid_t start_slow(void)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(ready))
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		cr_init();
+		cr_register_callback(slow_end, NULL, CR_THREAD_CONTEXT);
+		if (write(ready[1], "", 1) == 1)
+			for (;;)
+				pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		pid = -1;
+	close(ready[0]);
+	return pid;
+}
+
+/* However many signals come meanwhile. */
+static void ends_with_ticks(void)
+{
+	pid_t pid;
+
+	other = start_slow();
+	pid = fork();
+	if (pid == 0) {
+		struct itimerval often = { { 0, 2000 }, { 0, 2000 } };
+		struct sigaction action = {};
+
+		action.sa_handler = ticks;
+		action.sa_flags = SA_RESTART;
+		sigaction(SIGALRM, &action, NULL);
+		cr_init();
+		cr_register_callback(forwards, NULL, CR_SIGNAL_CONTEXT);
+		setitimer(ITIMER_REAL, &often, NULL);
+		cr_request_file("left");
+		_exit(0);
+	}
+	is(end_of(pid), 0, "one that ends when cr_request_file() has returned, as others' callbacks go on and signals come");
+	is(system("cr_info left >/dev/null"), 0, "leaves a whole context");
+	kill(other, SIGKILL);
+	end_of(other);
 }
 
 /* ---- who waits for the caller is not waited for */
@@ -385,7 +562,10 @@ int main(void)
 	alarm(280);
 	is(job(requests), 0, "requests");
 	is(job(leaves), 0, "leaving a section");
+	is(job(leaves_blocked), 0, "leaving a section with CR_SIGNUM blocked");
+	is(job(pending), 0, "signals that are pending");
 	is(job(ends_at_once), 0, "ending at once");
+	is(job(ends_with_ticks), 0, "ending at once, with signals");
 	is(job(other_section), 0, "another thread in a section");
 	is(job(thread_context), 0, "callbacks in thread context");
 	is(job(prepares), 0, "prepare functions");

@@ -78,7 +78,8 @@ struct cryo_client {
 /*
  * CRYO_CLIENT_WAIT: wait, interruptible, until a checkpoint wants the process.  poll()
  * says when it would not block.  Fills the structure.  When the process has closed the descriptor during the call, without
- * another one of the handle, the handle gets a new one, above 2 and close-on-exec.
+ * another one of the handle, the handle gets a new one, above 2 and close-on-exec.  By the thread that has been told of a checkpoint and
+ * has not voted, it is a vote of CRYO_VOTE_TEMPORARY with CRYO_CODE_TEMPORARY, too.
  *
  * Errors: EINTR a signal came; EPERM the handle belongs to another process; EAGAIN (with CRYO_WAIT_HANDLE) the call was interrupted
  * after the descriptor had been closed: @handle is the new one, with which to wait again; nothing else is filled in.

@@ -289,9 +289,11 @@ struct cryo_consent {
  * number, or 0: the signal is pending before the first thread moves, so that no
  * instruction runs between the checkpoint and, say, SIGKILL.  Processes that have callbacks which go on after the
  * checkpoint get it when these have ended, as with CRYO_CKPT_SIGNAL; at once like the others, if @announced_signal is negative.
- * Waits for callbacks as CRYO_CKPT_RUN does.
+ * Waits for callbacks as CRYO_CKPT_RUN does.  SIGKILL and SIGSTOP then are sent as well to processes of the scope that have been made
+ * since the checkpoint, and that the caller may trace.
  *
- * Errors: EINVAL not held, or not a signal.
+ * Errors: EINVAL not held, or not a signal; EPERM a process may not be signalled: the hold goes on, unless callbacks had to end before
+ * the signal, and the state is CRYO_STATE_DONE.
  */
 #define CRYO_CKPT_THAW		_IO(CRYO_IOC_TYPE, 0x51)
 
