@@ -65,6 +65,7 @@ struct cryo_object {
 	struct cryo_object *listener;	/* of such a one */
 	bool calling;			/* connect(2) had not been answered when it was checked */
 	struct cryo_object *first_waiting;	/* of a listening socket; the others are behind it in the list */
+	u32 name_mnt;			/* mount namespace of the job that a Unix socket's name is in; 0: the requester's */
 	int carrier;			/* descriptor of a socket through which it is being passed, or -1 */
 };
 

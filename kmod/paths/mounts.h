@@ -44,6 +44,8 @@ struct cryo_mounts {
 	u32 number;
 	struct user_namespace *owner;	/* counted */
 	struct path root;		/* counted */
+	bool other_root;		/* than the requester's */
+	bool has_groups;		/* of its own mounts: shared, slaves of each other */
 	struct cryo_mount_table *theirs;	/* of a process in it */
 	struct cryo_buf seen;		/* struct path, counted: those of its mounts that a path leads to */
 	struct cryo_buf records;	/* struct cryo_mount, in the order of @theirs */
@@ -74,10 +76,13 @@ struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t 
 int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p);
 struct cryo_mounts *cryo_mounts_of(struct cryo_capture *c, struct task_struct *task);
 struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt);
+const void *cryo_mount_space(struct task_struct *task);
 u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task);
-const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_mounts(struct cryo_capture *c, struct cryo_mounts *m);
 void cryo_mounts_free(struct cryo_capture *c);
+
+/* save/ns/mount_files.c */
+const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o);
 
 /* save/ns/tmpfs.c */
 void cryo_tmpfs_init(struct cryo_mounts *m);

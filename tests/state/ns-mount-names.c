@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A mount namespace of one's own, as services have it, and what is not only opened there: Unix sockets at paths that are the same
- * for the machine, one whose name has gone, a pseudo-terminal, and a working directory that has been removed.
+ * for the machine, others in a tmpfs of the namespace, one whose name has gone, a pseudo-terminal, and a working directory that has been removed.
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -22,6 +22,7 @@
 #define NAMES_FLAGS 0
 #endif
 
+static int inside, inside_relative, inside_caller, inside_accepted;
 static int listener, relative, gone, caller, accepted, master, slave, removed;
 static char tty[64], directory[256];
 
@@ -49,6 +50,23 @@ static int call(const char *name, int type)
 	return -1;
 }
 
+/* Nobody else can call these. */
+static void bind_inside(void)
+{
+	char before[512];
+
+	inside = bound(crt_path("private/listener"), SOCK_STREAM);
+	CRT_SYS(chmod(crt_path("private/listener"), 0750));
+	inside_caller = call(crt_path("private/listener"), SOCK_STREAM);
+	inside_accepted = (int)CRT_SYS(accept(inside, NULL, NULL));
+	CRT_SYS(write(inside_caller, "inside", 6));
+	CRT_SYS(getcwd(before, sizeof(before)) ? 0 : -1);
+	CRT_SYS(mkdir("private/below", 0755));
+	CRT_SYS(chdir("private/below"));
+	inside_relative = bound("./relative", SOCK_DGRAM);
+	CRT_SYS(chdir(before));
+}
+
 static void setup(void)
 {
 	struct termios raw;
@@ -63,6 +81,7 @@ static void setup(void)
 	CRT_SYS(mount("none", "private", "tmpfs", 0, "size=64k"));
 	listener = bound(crt_path("listener"), SOCK_STREAM);
 	relative = bound("relative", SOCK_DGRAM);
+	bind_inside();
 	gone = bound(crt_path("gone"), SOCK_STREAM);
 	caller = call(crt_path("gone"), SOCK_STREAM);
 	accepted = (int)CRT_SYS(accept(gone, NULL, NULL));
@@ -103,6 +122,34 @@ static void verify_sockets(void)
 	crt_ok(access(crt_path("gone"), F_OK) && errno == ENOENT, "nothing has that name");
 }
 
+static void verify_inside(void)
+{
+	struct sockaddr_un address = { 0 };
+	socklen_t size = sizeof(address);
+	char text[32] = "";
+	struct stat st;
+	int fd = call(crt_path("private/listener"), SOCK_STREAM), other;
+
+	other = fd < 0 ? -1 : accept(inside, NULL, NULL);
+	crt_ok(other >= 0, "who calls the socket in the tmpfs comes to it");
+	close(other);
+	close(fd);
+	crt_ok(!stat(crt_path("private/listener"), &st) && S_ISSOCK(st.st_mode) && (st.st_mode & 07777) == 0750, "it has its mode");
+	crt_ok(!getsockname(inside, (struct sockaddr *)&address, &size) && !strcmp(address.sun_path, crt_path("private/listener")),
+	       "and its name");
+	CRT_SYS(recv(inside_accepted, text, sizeof(text) - 1, MSG_PEEK));
+	crt_same_str(text, "inside", "what was on its way to it");
+	fd = call(crt_path("private/below/relative"), SOCK_DGRAM);
+	memset(text, 0, sizeof(text));
+	crt_ok(fd >= 0 && write(fd, "hello", 5) == 5 && read(inside_relative, text, sizeof(text)) == 5 && !memcmp(text, "hello", 5),
+	       "one with a relative name there");
+	close(fd);
+	memset(&address, 0, sizeof(address));
+	size = sizeof(address);
+	crt_ok(!getsockname(inside_relative, (struct sockaddr *)&address, &size) && !strcmp(address.sun_path, "./relative"),
+	       "which it tells");
+}
+
 static void verify_terminal(void)
 {
 	char text[32] = "", name[64] = "";
@@ -131,6 +178,7 @@ static void verify_directory(void)
 static void verify(void)
 {
 	verify_sockets();
+	verify_inside();
 	verify_terminal();
 	verify_directory();
 	crt_ok(!access(crt_path("private"), F_OK) && !strcmp(directory, crt_dir()), "in the namespace");

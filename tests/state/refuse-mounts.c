@@ -345,10 +345,13 @@ static bool make_named_socket(void)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	int fd = (int)CRT_SYS(socket(AF_UNIX, SOCK_DGRAM, 0));
+	char other[128];
 
 	snprintf(name.sun_path, sizeof(name.sun_path), "%.100s", inner(tmpfs("socket"), "name"));
 	CRT_SYS(bind(fd, (struct sockaddr *)&name, sizeof(name)));
-	return expect_fd(fd, "socket with a name in a mount namespace other than the requester's");
+	snprintf(other, sizeof(other), "%.120s2", name.sun_path);
+	CRT_SYS(rename(name.sun_path, other));
+	return expect_fd(fd, "socket with a changed name in a mount namespace other than the requester's");
 }
 
 static bool make_posix_shm(void)
@@ -404,15 +407,19 @@ static bool make_second(void)
 	return true;
 }
 
-/* One mount at two places: what is mounted below one of them is there below the other, too. */
+/* Two parts of a file system, which see what is mounted in each other where they overlap, if the whole one comes back. */
 static bool make_peers(void)
 {
-	const char *path = strdup(tmpfs("peers")), *other = strdup(place("others"));
+	const char *path = strdup(tmpfs("peers")), *one = strdup(place("one")), *other = strdup(place("other"));
 
+	CRT_SYS(mkdir(inner(path, "one"), 0755));
+	CRT_SYS(mkdir(inner(path, "other"), 0755));
 	CRT_SYS(mount(NULL, path, NULL, MS_SHARED, NULL));
-	CRT_SYS(mount(path, other, NULL, MS_BIND, NULL));
-	crt_expect("pid %d|mount %s (tmpfs): propagation between mounts of one namespace is not supported", getpid(), path);
-	crt_expect("pid %d|mount %s (tmpfs): propagation between mounts of one namespace is not supported", getpid(), other);
+	CRT_SYS(mount(inner(path, "one"), one, NULL, MS_BIND, NULL));
+	CRT_SYS(mount(inner(path, "other"), other, NULL, MS_BIND, NULL));
+	CRT_SYS(mount(NULL, path, NULL, MS_PRIVATE, NULL));
+	crt_expect("pid %d|mount %s (tmpfs): propagation between mounts of one namespace of which none shows what all others do is not supported",
+		   getpid(), other);
 	return true;
 }
 
@@ -436,13 +443,28 @@ static const char *new_root(void)
 	return root;
 }
 
+/* Nothing else can be in it. */
 static bool make_pivot(void)
 {
-	CRT_SYS(chdir(new_root()));
-	CRT_SYS(syscall(SYS_pivot_root, ".", "."));
-	CRT_SYS(umount2(".", MNT_DETACH));
-	CRT_SYS(chdir("/"));
-	return expect_mount("/", "tmpfs", "a root directory other than the requester's");
+	const char *path = place("terminals");
+	int ready[2];
+	char byte;
+
+	CRT_SYS(pipe(ready));
+	second = (pid_t)CRT_SYS(fork());
+	if (!second) {
+		CRT_SYS(unshare(CLONE_NEWNS));
+		CRT_SYS(mount("none", path, "devpts", 0, NULL));
+		CRT_SYS(chdir(path));
+		CRT_SYS(syscall(SYS_pivot_root, ".", "."));
+		CRT_SYS(umount2(".", MNT_DETACH));
+		CRT_SYS(write(ready[1], "r", 1));
+		for (;;)
+			pause();
+	}
+	CRT_SYS(read(ready[0], &byte, 1));
+	crt_expect("pid %d|mount / (devpts): a root directory other than the requester's is not supported", second);
+	return true;
 }
 
 static bool make_chroot(void)

@@ -512,11 +512,11 @@ static bool make_namespace(int flag, const char *what)
 
 static bool make_mount_namespace(void)
 {
-	bool made = make_namespace(CLONE_NEWNS, "mount /mnt|/null|device in a temporary file system");
+	bool made = make_namespace(CLONE_NEWNS, "mount /mnt|/kmsg|device in a temporary file system");
 
 	CRT_SYS(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	CRT_SYS(mount("none", "/mnt", "tmpfs", 0, NULL));
-	CRT_SYS(mknod("/mnt/null", S_IFCHR | 0666, makedev(1, 3)));
+	CRT_SYS(mknod("/mnt/kmsg", S_IFCHR | 0666, makedev(1, 11)));
 	return made;
 }
 

@@ -427,6 +427,7 @@ Changes of_namespaces() {
         {"setgroups", in<cryo_ns_user>(CRYO_SEC_NS_USER, [](auto& u) { u.flags ^= CRYO_USER_SETGROUPS; })},
         {"mount-namespace", in<cryo_namespaces>(CRYO_SEC_NAMESPACES, [](auto& n) { n.mnt = 0; })},
         {"mount-options", in_mounts(" ro,", " rw,")},
+        {"mount-groups", in_mounts(" shared:", " sharex:")},
         {"mount-part", in_mounts(" /dir ", " / ")},
         {"mount-file", in<cryo_mount_entry>(CRYO_SEC_MOUNT_ENTRY, [](auto& e) { e.mode ^= 0020; })},
         {"namespace-clock", in<cryo_ns_time>(CRYO_SEC_NS_TIME, [](auto& t) { t.monotonic_ns += 3600'000'000'000; })},

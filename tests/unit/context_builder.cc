@@ -168,10 +168,9 @@ void put_process(Writer& writer, const Process& process) {
 std::string mountinfo_of(const std::vector<Mount>& mounts) {
   std::string text;
   for (const Mount& mount : mounts)
-    text += fmt::format("{} {} {} {} {} {}{} - {} {} {}\n", mount.id, mount.parent, mount.device, mount.root,
-                        mount.point, fmt::join(mount.options, ","),
-                        mount.slave != 0 ? fmt::format(" master:{}", mount.slave) : "", mount.type,
-                        mount.source, mount.super_options);
+    text += fmt::format("{} {} {} {} {} {}{}{} - {} {} {}\n", mount.id, mount.parent, mount.device, mount.root, mount.point,
+                        fmt::join(mount.options, ","), mount.shared != 0 ? fmt::format(" shared:{}", mount.shared) : "",
+                        mount.slave != 0 ? fmt::format(" master:{}", mount.slave) : "", mount.type, mount.source, mount.super_options);
   return text;
 }
 
@@ -184,7 +183,7 @@ void put_mounts(Writer& writer, std::uint32_t id, const MountTree& tree) {
   }
   writer.put(CRYO_SEC_NS_MNT, id,
              cryo_ns_mnt{static_cast<std::uint32_t>(tree.kinds.size()), writer.record_size<cryo_mount>(),
-                         static_cast<std::uint32_t>(own.size()), 0},
+                         static_cast<std::uint32_t>(own.size()), tree.has_groups ? CRYO_NS_MNT_GROUPS : 0U},
              std::move(tail));
 }
 
@@ -197,6 +196,7 @@ void put_namespace(Writer& writer, std::uint32_t id, const Namespace& ns) {
   for (const auto& [name, value] : ns.settings) settings += name + " " + value + "\n";
   if (ns.net) writer.put(CRYO_SEC_NS_NET, id, *ns.net, bytes_of_text(settings));
   if (ns.mnt) put_mounts(writer, id, *ns.mnt);
+  if (ns.root) writer.put(CRYO_SEC_NS_ROOT, id, *ns.root, {});
   if (!ns.cgroup.empty()) writer.put({CRYO_SEC_NS_CGROUP, id, 0, {}, bytes_of_text(ns.cgroup), 8});
   if (!ns.user) return;
   cryo_ns_user head = *ns.user;
@@ -391,7 +391,7 @@ void put_files(Writer& writer, const Context& context) {
     }
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
     if (file.socket) put_listening(writer, id, *file.socket);
-    if (file.net != 0) writer.put(CRYO_SEC_SOCKET_NET, file.id, cryo_socket_net{file.net, 0});
+    if (file.net != 0 || file.name_mnt != 0) writer.put(CRYO_SEC_SOCKET_NET, file.id, cryo_socket_net{file.net, file.name_mnt});
     if (file.connection) put_connection(writer, file);
     if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});

@@ -32,6 +32,8 @@ void add_namespaces(ContextBuilder& builder) {
                            {9, CRYO_MOUNT_AGAIN, 0, 0}},
                           {root, proc, tmp, part},
                           {root}};
+  all[78].root = cryo_inode{};
+  all[78].root->mode = S_IFDIR | 0755;
   // A copy of that, with another part.
   const Mount other{11, 10, "0:10", "/", "/mnt", {"ro"}, false, false, "tmpfs", "none", "rw"};
   all[79].head = {CLONE_NEWNS, 70, 0, 0};
@@ -44,7 +46,8 @@ void add_namespaces(ContextBuilder& builder) {
       {2, {2, {78, 8, S_IFDIR | 0700, 0, 0, 0, 0, 0, 0, 1, 2}, "dir", ""}},
       {3, {3, {78, 8, S_IFREG | 0600, 0, 0, 0, 0, 0, size, 1, 2}, "dir/file", ""}},
       {4, {4, {78, 8, S_IFLNK | 0777, 0, 0, 0, 0, 0, 0, 1, 2}, "link", "dir"}},
-      {5, {5, {78, 8, S_IFREG | 0600, 0, 0, 0, 3, 0, 0, 1, 2}, "again", ""}}};
+      {5, {5, {78, 8, S_IFREG | 0600, 0, 0, 0, 3, 0, 0, 1, 2}, "again", ""}},
+      {6, {6, {78, 8, S_IFCHR | 0666, 0, 0, 0, 0, 0x103, 0, 1, 2}, "null", ""}}};
   builder.add_page_chunk(CRYO_PAGES_TMPFS, 3, {{0, 1}});
   Process& process = builder.process();
   process.namespaces = {70, 78, 71, 72, 73, 75, 74, 74, 77, 77};

@@ -2,6 +2,9 @@
 // What stands in the way of a restart in namespaces of its own: each message, whole.
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 
 #include "restart/ns/namespaces.h"
 #include "unit/obstacles.h"
@@ -162,6 +165,27 @@ TEST("obstacles: mount namespaces") {
   Findings circle;
   check_namespaces(builder.context, {}, {}, circle);
   SAYS(circle, EOPNOTSUPP, "mount namespace 10: no mount namespace to copy it from");
+}
+
+TEST("obstacles: root directories of mount namespaces") {
+  ContextBuilder builder = two_mount_namespaces();
+  Namespace& ns = builder.context.namespaces.at(10);
+  builder.process().namespaces.mnt = 0;
+  ns.root = cryo_inode{};
+  ns.root->mode = S_IFDIR | 0755;
+  ns.root->ino = 1;
+  // Below a proc of the job, which is mounted when the machine's files are out of reach.
+  ns.mnt->mounts[1].point = "/proc/data";
+  ns.mnt->mounts[1].parent = 7;
+  ns.mnt->outer[0].point = "/tmp";
+  builder.context.mount_entries[1] = {1, {10, 7, S_IFCHR | 0666, 0, 0, 0, 0, 0x103, 0, 1, 2}, "null", ""};
+  Findings findings;
+  check_namespaces(builder.context, {}, {}, findings);
+  SAYS(findings, EOPNOTSUPP, "mount /proc/data: what it shows is not in the root directory of its mount namespace, and it is below a proc of the job");
+  SAYS(findings, EPERM, "mount namespace 10: null is a device in a temporary file system, which requires CAP_MKNOD");
+  CHECK(std::any_of(findings.problems.begin(), findings.problems.end(), [](const auto& problem) {
+    return problem.text.starts_with("mount namespace 10: its root directory /tmp is another directory than at the checkpoint");
+  }));
 }
 
 TEST("obstacles: pid namespaces") {

@@ -118,9 +118,18 @@ TEST("mounts") {
     t.mounts[0].device = t.mounts[1].device;
   });
   changed("new mount of type ext4", [](MountTree& t) { t.kinds[0].kind = CRYO_MOUNT_NEW; });
+  changed("namespace 78: it cannot have a root directory of its own", [](MountTree& t) { t.mounts[0].point = "/srv"; });
   changed("pid namespace 70 is not there", [](MountTree& t) { t.kinds[1].pid_ns = 70; });
   changed("a NUL byte", [](MountTree& t) { t.mounts[0].source += '\0'; });
   changed("its mount is no new tmpfs", [](MountTree& t) { t.mounts[2].type = "devpts"; });
+  refused("a root directory of mode 0100755", [](ContextBuilder& b) {
+    test::add_namespaces(b);
+    b.context.namespaces.at(78).root->mode = S_IFREG | 0755;
+  });
+  refused("namespace 71: it cannot have a root directory of its own", [](ContextBuilder& b) {
+    test::add_namespaces(b);
+    b.context.namespaces.at(71).root = b.context.namespaces.at(78).root;
+  });
   refused("its mount namespace 70 is not there", [](ContextBuilder& b) {
     test::add_namespaces(b);
     b.context.files.begin()->second.head.mnt = 70;

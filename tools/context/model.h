@@ -333,6 +333,7 @@ struct File {
   std::vector<SocketGroup> groups;          // (same)
   std::vector<SocketDevice> devices;        // (same)
   std::uint32_t net = 0;                    // (same) its network namespace, 0: the requester's
+  std::uint32_t name_mnt = 0;               // (same) mount namespace that its name is in, 0: the requester's
   std::optional<cryo_inode> socket_file;    // of a Unix socket: what its name in the file system stands for
   std::vector<SocketMessage> queue;         // what waits to be received, in order
   std::optional<Pty> pty;                   // always there when kind is CRYO_FILE_PTY_MASTER
@@ -381,6 +382,7 @@ struct MountTree {
   std::vector<cryo_mount> kinds;  // of each of `mounts`
   std::vector<Mount> mounts;
   std::vector<Mount> outer;  // the requester's
+  bool has_groups = false;   // mounts are peers, or slaves, of each other
 };
 
 // Exactly the member that its type calls for has a value.
@@ -394,6 +396,7 @@ struct Namespace {
   std::vector<cryo_id_range> uids, gids;  // of a user namespace
   std::string cgroup;                     // root of a cgroup namespace
   std::optional<MountTree> mnt = {};
+  std::optional<cryo_inode> root = {};  // directory of a mount namespace, where that is not the requester's
   std::vector<std::pair<std::string, std::string>> settings = {};  // of a network namespace: file, value
 };
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -61,14 +62,22 @@ void check_kinds(Staging& staging, const Payload& payload, const MountTree& tree
   }
 }
 
+// What a restart may make where its user is root.
+bool is_usual_device(std::uint32_t rdev) {
+  constexpr std::uint32_t kUsual[][2] = CRYO_TMPFS_DEVICES;
+  return std::any_of(std::begin(kUsual), std::end(kUsual),
+                     [rdev](const std::uint32_t (&one)[2]) { return rdev == (one[0] << 8 | one[1]); });
+}
+
 // What can be said about one without the others.
 void check_entry(Staging& staging, const Payload& payload, const MountEntry& entry) {
   const cryo_mount_entry& head = entry.head;
   const std::uint32_t type = head.mode & S_IFMT;
   const bool known =
-      type == S_IFREG || type == S_IFDIR || type == S_IFLNK || type == S_IFIFO || type == S_IFSOCK;
+      type == S_IFREG || type == S_IFDIR || type == S_IFLNK || type == S_IFIFO || type == S_IFSOCK || type == S_IFCHR;
   if (!known || (head.mode & ~(S_IFMT | 07777U)) != 0)
     staging.unknown(payload.section(), "file of mode {:#o}", head.mode);
+  if (type == S_IFCHR ? !is_usual_device(head.rdev) : head.rdev != 0) payload.damaged("mode {:#o} and device {:#x}", head.mode, head.rdev);
   if (entry.id > CRYO_MAX_MOUNT_ENTRIES) payload.damaged("{} is too large a number", entry.id);
   if (entry.path.size() > CRYO_MAX_MOUNT_PATH || entry.target.size() > CRYO_MAX_MOUNT_PATH)
     payload.damaged("a path of {} bytes, a target of {}", entry.path.size(), entry.target.size());
@@ -118,6 +127,22 @@ void check_shown_again(const Staging& staging, const Context& context) {
                      ns.mnt->kinds[i].id, id);
 }
 
+// It is made before there is a process in the namespace.
+bool can_be_root(const MountTree& tree) {
+  for (std::size_t i = 0; i < tree.mounts.size(); ++i)
+    if (std::none_of(tree.mounts.begin(), tree.mounts.end(),
+                     [&](const Mount& mount) { return mount.id == tree.mounts[i].parent; }))
+      return tree.mounts[i].point == "/" &&
+             (tree.kinds[i].kind == CRYO_MOUNT_BIND || (tree.mounts[i].type == "tmpfs" && tree.kinds[i].pid_ns == 0));
+  return false;
+}
+
+void check_roots_of_namespaces(const Staging& staging, const Context& context) {
+  for (const auto& [id, ns] : context.namespaces)
+    if (ns.root && (!ns.mnt || !can_be_root(*ns.mnt)))
+      inconsistent(staging, "namespace {}: it cannot have a root directory of its own", id);
+}
+
 // Whether a name is one, and its directory, if not what is mounted.
 struct NameIn {
   explicit NameIn(const std::string& path) {
@@ -139,6 +164,7 @@ void parse_ns_mnt(Staging& staging, const Payload& payload) {
   if (head.nr_mounts > CRYO_MAX_MOUNTS || head.record_size < sizeof(std::uint64_t) || records > tail.size() ||
       head.text_len > tail.size() - records)
     payload.damaged("{} mounts and {} bytes of text in {} bytes", head.nr_mounts, head.text_len, tail.size());
+  if ((head.flags & ~CRYO_NS_MNT_GROUPS) != 0) staging.unknown(payload.section(), "mounts with flags {:#x}", head.flags);
   MountTree tree;
   for (std::uint32_t i = 0; i < head.nr_mounts; ++i)
     tree.kinds.push_back(
@@ -147,11 +173,20 @@ void parse_ns_mnt(Staging& staging, const Payload& payload) {
   if (text.find('\0') != std::string_view::npos) payload.damaged("a NUL byte is inside its text");
   tree.mounts = mounts_of(payload, text.substr(0, head.text_len));
   tree.outer = mounts_of(payload, text.substr(head.text_len));
+  tree.has_groups = (head.flags & CRYO_NS_MNT_GROUPS) != 0;
   check_tree(payload, tree.mounts);
   check_kinds(staging, payload, tree);
   staging.once(payload);
   if (payload.object() == 0) payload.damaged("0 cannot be a namespace");
   staging.namespaces.mention(payload.object(), payload.section()).mnt = std::move(tree);
+}
+
+void parse_ns_root(Staging& staging, const Payload& payload) {
+  const auto head = payload.fixed<cryo_inode>();
+  staging.once(payload);
+  if (payload.object() == 0) payload.damaged("0 cannot be a namespace");
+  if (!S_ISDIR(head.mode)) payload.damaged("a root directory of mode {:#o}", head.mode);
+  staging.namespaces.mention(payload.object(), payload.section()).root = head;
 }
 
 void parse_mount_entry(Staging& staging, const Payload& payload) {
@@ -172,6 +207,7 @@ void parse_mount_entry(Staging& staging, const Payload& payload) {
 // So that nothing is made elsewhere: each is in a directory that is there before it.
 void check_mount_entries(const Staging& staging, const Context& context) {
   check_shown_again(staging, context);
+  check_roots_of_namespaces(staging, context);
   const std::set<MountKey> mounts = new_tmpfs(context);
   using Place = std::pair<MountKey, std::string>;
   std::set<Place> all, directories;

@@ -339,6 +339,8 @@ void check_namespaces(const Staging& staging, const Context& context) {
   for (const auto& [id, file] : context.files) {
     if (!is(context, file.head.mnt, CLONE_NEWNS))
       inconsistent(staging, "file {}: its mount namespace {} is not there", id, file.head.mnt);
+    if (!is(context, file.name_mnt, CLONE_NEWNS))
+      inconsistent(staging, "file {}: the mount namespace {} of its name is not there", id, file.name_mnt);
     if (file.head.kind == CRYO_FILE_NAMESPACE) check_namespace_file(staging, file, context);
   }
   for (const Process& process : context.processes) {

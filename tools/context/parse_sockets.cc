@@ -135,7 +135,10 @@ void parse_sock_filter(Staging& staging, const Payload& payload) {
 
 void parse_socket_net(Staging& staging, const Payload& payload) {
   staging.once(payload);
-  file_of(staging, payload).net = payload.fixed<cryo_socket_net>().net;
+  const auto head = payload.fixed<cryo_socket_net>();
+  File& file = file_of(staging, payload);
+  file.net = head.net;
+  file.name_mnt = head.mnt;
 }
 
 void parse_socket_file(Staging& staging, const Payload& payload) {

@@ -169,6 +169,7 @@ enum cryo_section_type {
 	CRYO_SEC_SOCK_GROUPS	= 111,	/* object: file id of a socket; struct cryo_array; tail, repeated: struct cryo_sock_group, sources[16 * sources] */
 	CRYO_SEC_THREAD_CREDS	= 112,	/* object: tid; struct cryo_creds; tail: u32 gids[nr_groups]. Of a thread that has not those of its process */
 	CRYO_SEC_FILE_OPENER	= 122,	/* object: file id; struct cryo_creds; tail: u32 gids[nr_groups]. Who opened it, with ids of the requester's user namespace, where that is not who has it */
+	CRYO_SEC_NS_ROOT	= 123,	/* object: mount namespace; struct cryo_inode. Its root directory, where that is not the requester's */
 	CRYO_SEC_SOCK_DEVICES	= 120,	/* object: file id of a socket; struct cryo_array; tail: struct cryo_sock_device[count] */
 	CRYO_SEC_FILE_END	= 121,	/* object: inode; struct cryo_file_end. Not required */
 	CRYO_SEC_ROOT		= 119,	/* object: tid; struct cryo_inode; tail: text path. Root directory of a process (its pid), or of a thread with THREAD_FS */
@@ -543,8 +544,8 @@ struct cryo_epoll_target {
 
 /* Of a socket that is not in the requester's network namespace, whatever its kind. */
 struct cryo_socket_net {
-	__u32 net;			/* object of an NS section of this type */
-	__u32 reserved;
+	__u32 net;			/* object of an NS section of this type; 0: the requester's */
+	__u32 mnt;			/* the same, of a Unix socket: where its name is */
 };
 
 /* Tail: address as struct sockaddr, path. */

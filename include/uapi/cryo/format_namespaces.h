@@ -109,6 +109,8 @@ struct cryo_ns_net {
 
 #define CRYO_MAX_MOUNTS		10000
 
+#define CRYO_NS_MNT_GROUPS	(1U << 0)	/* mounts are shared with, or slaves of, others of the namespace */
+
 /*
  * What is mounted.  Tail: struct cryo_mount for each mount; the text of /proc/PID/mountinfo of a process in
  * it, a line for each mount in the same order; and that of the requester.
@@ -117,7 +119,7 @@ struct cryo_ns_mnt {
 	__u32 nr_mounts;
 	__u32 record_size;		/* of struct cryo_mount */
 	__u32 text_len;			/* of the first text */
-	__u32 reserved;
+	__u32 flags;			/* CRYO_NS_MNT_* */
 };
 
 #define CRYO_MOUNT_BIND		1	/* of what the requester has, too */
@@ -134,6 +136,10 @@ struct cryo_mount {
 #define CRYO_MAX_MOUNT_ENTRIES	100000
 #define CRYO_MAX_MOUNT_PATH	4095
 
+/* Major and minor: /dev/null, zero, full, random, urandom, tty and ptmx. An initializer. */
+#define CRYO_TMPFS_DEVICES	{						\
+	{ 1, 3 }, { 1, 5 }, { 1, 7 }, { 1, 8 }, { 1, 9 }, { 5, 0 }, { 5, 2 } }
+
 /*
  * A file in a tmpfs that is made anew, the directory that is mounted included.  A directory comes, with a smaller
  * number, before what is in it.  Contents of regular files are in PAGES of kind CRYO_PAGES_TMPFS.  Of a file with
@@ -143,12 +149,12 @@ struct cryo_mount {
 struct cryo_mount_entry {
 	__u32 ns;			/* mount namespace */
 	__u32 mount;			/* struct cryo_mount there */
-	__u32 mode;			/* with type: S_IFREG, S_IFDIR, S_IFLNK, S_IFIFO or S_IFSOCK */
+	__u32 mode;			/* with type: S_IFREG, S_IFDIR, S_IFLNK, S_IFIFO, S_IFSOCK or S_IFCHR */
 	__u32 uid;			/* as the namespace's owner counts */
 	__u32 gid;
 	__u32 path_len;			/* bytes; at most CRYO_MAX_MOUNT_PATH */
 	__u32 link;			/* another name of this one before it, in the same mount; 0: none */
-	__u32 reserved;
+	__u32 rdev;			/* of a device: one that every container has, CRYO_TMPFS_DEVICES */
 	__u64 size;			/* of a regular file */
 	__s64 atime_ns;			/* since 1970 */
 	__s64 mtime_ns;

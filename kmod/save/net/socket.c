@@ -314,9 +314,11 @@ static int save_listening(struct cryo_capture *c, struct cryo_object *o)
 static int save_socket_net(struct cryo_capture *c, struct cryo_object *o)
 {
 	struct net *net = sock_net(cryo_sock_of(o));
-	struct cryo_socket_net out = { .net = net->ns.inum };
+	struct cryo_socket_net out = { .mnt = o->name_mnt };
 
-	if (net == current->nsproxy->net_ns)
+	if (net != current->nsproxy->net_ns)
+		out.net = net->ns.inum;
+	if (!out.net && !out.mnt)
 		return 0;
 	return cryo_stream_section(&c->stream, CRYO_SEC_SOCKET_NET, o->id, sizeof(out), &out,
 				   sizeof(out));

@@ -19,7 +19,6 @@
 #include <linux/mount.h>
 #include <linux/nsproxy.h>
 #include <linux/pid_namespace.h>
-#include <linux/net.h>
 #include <linux/proc_fs.h>
 #include <linux/proc_ns.h>
 #include <linux/quotaops.h>
@@ -29,8 +28,6 @@
 #include <linux/string.h>
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
-#include <net/af_unix.h>
-#include <net/sock.h>
 
 #include <cryo/format.h>
 
@@ -80,8 +77,13 @@ struct mount_check {
 	struct cryo_proc *p;		/* the first that is found in it; obstacles name it */
 	struct cryo_mounts *m;
 	const struct cryo_mount_table *ours;
-	unsigned int roots;
-	struct xarray groups;		/* by number: how many of its mounts are in it, as values */
+	struct xarray groups;		/* by number: struct mount_group */
+};
+
+/* Of mounts of one namespace. */
+struct mount_group {
+	u32 members;
+	const struct cryo_mount_line *widest;	/* of all members, that which shows most */
 };
 
 struct standing_mount {
@@ -301,11 +303,32 @@ static bool any_related(const struct cryo_mount_line *m, const struct cryo_mount
 	return false;
 }
 
-static unsigned long members_of(struct mount_check *k, u32 group)
+/* NULL: no mount of the namespace is in it. */
+static const struct mount_group *mount_group_of(struct mount_check *k, u32 number)
 {
-	void *n = group ? xa_load(&k->groups, group) : NULL;
+	return number ? xa_load(&k->groups, number) : NULL;
+}
 
-	return n ? xa_to_value(n) : 0;
+static int count_member(struct mount_check *k, const struct cryo_mount_line *m)
+{
+	struct mount_group *group = xa_load(&k->groups, m->shared);
+	int err;
+
+	if (!group) {
+		group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
+		if (!group)
+			return -ENOMEM;
+		group->widest = m;
+		err = xa_err(xa_store(&k->groups, m->shared, group, GFP_KERNEL_ACCOUNT));
+		if (err) {
+			kfree(group);
+			return err;
+		}
+	}
+	group->members++;
+	if (strlen(m->root) < strlen(group->widest->root))
+		group->widest = m;
+	return 0;
 }
 
 static int count_groups(struct mount_check *k)
@@ -315,17 +338,38 @@ static int count_groups(struct mount_check *k)
 
 	for (; !err && m < end; m++) {
 		if (m->shared)
-			err = xa_err(xa_store(&k->groups, m->shared,
-					      xa_mk_value(members_of(k, m->shared) + 1),
-					      GFP_KERNEL_ACCOUNT));
+			err = count_member(k, m);
 		cond_resched();
 	}
 	return err;
 }
 
-static bool has_relative(struct mount_check *k, const struct cryo_mount_line *m)
+static void free_groups(struct mount_check *k)
 {
-	return members_of(k, m->shared) > 1 || members_of(k, m->master);
+	struct mount_group *group;
+	unsigned long number;
+
+	xa_for_each(&k->groups, number, group)
+		kfree(group);
+	xa_destroy(&k->groups);
+}
+
+/* The restart has a mount join a group by one that is in it and shows all that the former does. */
+static bool can_join(const struct mount_group *group, const struct cryo_mount_line *m)
+{
+	return !group || (group->widest->dev == m->dev && is_below(m->root, group->widest->root));
+}
+
+/* Within a namespace: there it is restored. */
+static void check_own_groups(struct mount_check *k, const struct cryo_mount_line *m)
+{
+	const struct mount_group *peers = mount_group_of(k, m->shared);
+	const struct mount_group *master = mount_group_of(k, m->master);
+
+	if (master || (peers && peers->members > 1))
+		k->m->has_groups = true;
+	if (!can_join(peers, m) || !can_join(master, m))
+		refuse_mount(k, m, "propagation between mounts of one namespace of which none shows what all others do");
 }
 
 /* What is mounted at one place would not be seen at the other: each shared mount comes back with a group of its own. */
@@ -335,10 +379,7 @@ static void check_propagation(struct mount_check *k, const struct cryo_mount_lin
 
 	if (!m->shared && !m->master)
 		return;
-	if (has_relative(k, m)) {
-		refuse_mount(k, m, "propagation between mounts of one namespace");
-		return;
-	}
+	check_own_groups(k, m);
 	list_for_each_entry(other, &k->c->mount_spaces, list) {
 		if (other == k->m || !other->theirs || !any_related(m, other->theirs))
 			continue;
@@ -361,6 +402,29 @@ static int put_seen(struct mount_check *k, const struct path *at)
 	return err == -EBUSY ? 0 : err;
 }
 
+/* Has it the root directory of the namespace? All others are below it. */
+static bool is_root_mount(const struct cryo_mount_table *theirs, const struct cryo_mount_line *m)
+{
+	u32 i;
+
+	if (strcmp(m->point, "/"))
+		return false;
+	for (i = 0; i < theirs->n; i++)
+		if (theirs->lines[i].id == m->parent)
+			return false;
+	return true;
+}
+
+/* What can be made before there is a process in the namespace: the restart begins with it. */
+static void judge_root(struct mount_check *k, const struct cryo_mount_line *m, u32 kind)
+{
+	if (is_our_root(k->ours, m))
+		return;
+	k->m->other_root = true;
+	if (kind != CRYO_MOUNT_BIND && strcmp(m->type, "tmpfs"))
+		refuse_mount(k, m, "a root directory other than the requester's");
+}
+
 /* @at: where it is, or NULL. */
 static int judge_mount(struct mount_check *k, const struct cryo_mount_line *m,
 		       const struct path *at)
@@ -374,8 +438,8 @@ static int judge_mount(struct mount_check *k, const struct cryo_mount_line *m,
 		err = classify_new(k, m, at, &out);
 	if (err)
 		return err;
-	if (!strcmp(m->point, "/") && !k->roots++ && !is_our_root(k->ours, m))
-		refuse_mount(k, m, "a root directory other than the requester's");
+	if (is_root_mount(k->m->theirs, m))
+		judge_root(k, m, out.kind);
 	check_propagation(k, m);
 	if (k->m->records.len / sizeof(out) == CRYO_MAX_MOUNTS)
 		return -E2BIG;
@@ -474,7 +538,7 @@ static int read_tables(struct mount_check *k, pid_t pid)
 }
 
 /* Which one @task is in, not to be looked into; NULL: the requester's, or it is being killed. */
-static const void *space_of(struct task_struct *task)
+const void *cryo_mount_space(struct task_struct *task)
 {
 	const void *space = NULL;
 	struct nsproxy *in;
@@ -520,7 +584,8 @@ static pid_t find_witness(struct cryo_capture *c, struct cryo_mounts *m)
 		return -ENOMEM;
 	cryo_for_each_proc(p, c->req) {
 		pid = cryo_capture_interrupted(c);
-		if (!pid && !p->gone && !p->zombie && p->task && space_of(p->task) == m->space &&
+		if (!pid && !p->gone && !p->zombie && p->task &&
+		    cryo_mount_space(p->task) == m->space &&
 		    get_whole_root(p->task, &m->root, page))
 			pid = p->pid;
 		if (pid)
@@ -544,14 +609,14 @@ static int look_at_mounts(struct cryo_capture *c, struct cryo_proc *p, struct cr
 	}
 	xa_init_flags(&k.groups, XA_FLAGS_ACCOUNT);
 	err = read_tables(&k, pid) ?: count_groups(&k) ?: look_at_each(&k);
-	xa_destroy(&k.groups);
+	free_groups(&k);
 	return err;
 }
 
 /* That which @task is in; NULL: the requester's, or one that nobody has looked at. */
 struct cryo_mounts *cryo_mounts_of(struct cryo_capture *c, struct task_struct *task)
 {
-	const void *space = space_of(task);
+	const void *space = cryo_mount_space(task);
 	struct cryo_mounts *m;
 
 	list_for_each_entry(m, &c->mount_spaces, list)
@@ -571,7 +636,7 @@ u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task)
 /* That of the process: what of it cannot be made again. */
 int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p)
 {
-	const void *space = space_of(p->task);
+	const void *space = cryo_mount_space(p->task);
 	struct cryo_mounts *m;
 	int err = -ENOMEM;
 
@@ -593,107 +658,6 @@ int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p)
 	return err ? cryo_refuse_uninspectable(c, p, "mounts", err) : 0;
 }
 
-/* Where the name of a Unix socket is, if that is in a mount namespace of the job's own: counted then. */
-static bool get_place_inside(struct cryo_capture *c, struct cryo_object *o, struct path *at)
-{
-	struct socket *sock = sock_from_file(o->file);
-	struct sock *sk = sock ? sock->sk : NULL;
-
-	*at = (struct path){};
-	if (!sk || sk->sk_family != AF_UNIX)
-		return false;
-	unix_state_lock(sk);
-	if (unix_sk(sk)->path.dentry && cryo_in_mounts(c, unix_sk(sk)->path.mnt)) {
-		*at = unix_sk(sk)->path;
-		path_get(at);
-	}
-	unix_state_unlock(sk);
-	return at->dentry;
-}
-
-/*
- * It is bound again by the requester's path, which leads to the same file of what both have mounted.  A name that has gone
- * is had for a moment, wherever that can be.  1: in the way, 0 or an error.
- */
-static int is_bound_inside(struct cryo_capture *c, struct cryo_object *o)
-{
-	int inside = 0, leads;
-	char *page, *name;
-	struct path at;
-	bool other;
-
-	if (!get_place_inside(c, o, &at))
-		return 0;
-	page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
-	if (!page) {
-		inside = -ENOMEM;
-	} else if (!d_unlinked(at.dentry) || cryo_has_other_name(&at)) {
-		name = cryo_find_name(c, &at, page, &other);
-		if (!IS_ERR(name))
-			leads = cryo_path_leads_to(name, d_backing_inode(at.dentry));
-		else
-			leads = cryo_capture_interrupted(c) ?:
-				(name == ERR_PTR(-ENOMEM) ? -ENOMEM : 0);
-		inside = leads < 0 ? leads : !leads;
-	}
-	kfree(page);
-	path_put(&at);
-	return inside;
-}
-
-/* Is it what a path leads the requester to? 1, 0 or -ENOMEM. */
-static int is_outside(struct file *file)
-{
-	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT), *name;
-	int outside = 0;
-
-	if (!page)
-		return -ENOMEM;
-	name = d_path(cryo_user_path(file), page, PATH_MAX);
-	if (!IS_ERR(name))
-		outside = cryo_path_leads_to(name, file_inode(file));
-	kfree(page);
-	return outside;
-}
-
-/* What stands in the way of opening the file again in its mount namespace; NULL: nothing; or an error. */
-const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
-{
-	int outside, inside;
-
-	if (list_empty(&c->mount_spaces))
-		return NULL;
-	if (o->kind == CRYO_FILE_INOTIFY && o->fd < 0 && space_of(o->proc->task))
-		return "inotify in a message, in a mount namespace other than the requester's,";
-	if (o->kind == CRYO_FILE_FANOTIFY && space_of(o->proc->task))
-		return "fanotify in a mount namespace other than the requester's";
-	inside = is_bound_inside(c, o);
-	if (inside < 0)
-		return ERR_PTR(inside);
-	if (inside)
-		return "socket with a name in a mount namespace other than the requester's";
-	if (!cryo_in_mounts(c, cryo_user_path(o->file)->mnt)) {
-		outside = o->kind == CRYO_FILE_PATH ? is_outside(o->file) : 1;
-		if (outside < 0)
-			return ERR_PTR(outside);
-		return outside ? NULL : "file on a mount that no path leads to";
-	}
-	switch (o->kind) {
-	case CRYO_FILE_PATH:
-	case CRYO_FILE_STDIO:
-	case CRYO_FILE_CTTY:
-	case CRYO_FILE_CLOSED:
-	case CRYO_FILE_CONTENTS:
-	case CRYO_FILE_REMOVED_DIR:
-	case CRYO_FILE_FIFO:
-	/* Of the requester's instance, or their mount has been refused. */
-	case CRYO_FILE_PTY_MASTER:
-	case CRYO_FILE_PTY_SLAVE:
-		return NULL;
-	}
-	return "what is not a file with a path, in a mount namespace other than the requester's,";
-}
-
 int cryo_save_mounts(struct cryo_capture *c, struct cryo_mounts *m)
 {
 	struct cryo_ns_mnt out = { .record_size = sizeof(struct cryo_mount) };
@@ -704,6 +668,7 @@ int cryo_save_mounts(struct cryo_capture *c, struct cryo_mounts *m)
 	if (IS_ERR(ours))
 		return PTR_ERR(ours);
 	out.text_len = strlen(m->theirs->text);
+	out.flags = m->has_groups ? CRYO_NS_MNT_GROUPS : 0;
 	cryo_buf_put(&buf, &out, sizeof(out));
 	cryo_buf_put(&buf, m->records.data, m->records.len);
 	cryo_buf_put(&buf, m->theirs->text, out.text_len);

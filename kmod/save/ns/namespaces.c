@@ -28,6 +28,7 @@
 #include "lib/locked_task.h"
 #include "paths/mounts.h"
 #include "resources.h"
+#include "save/files.h"
 #include "save/ipc.h"
 #include "save/ns.h"
 #include "save/ns/namespaces.h"
@@ -324,6 +325,22 @@ static int save_empty_pid_namespace(struct cryo_capture *c, const struct cryo_ns
 	return put_head(c, v->ids.pid_for_children, &out);
 }
 
+/* Of a mount namespace. */
+static int save_ns_root(struct cryo_capture *c, struct cryo_mounts *m)
+{
+	struct cryo_inode out = {};
+	struct cryo_buf buf = {};
+	int err;
+
+	if (!m->other_root)
+		return 0;
+	err = cryo_describe_inode(&m->root, &out);
+	if (err)
+		return err;
+	cryo_buf_put(&buf, &out, sizeof(out));
+	return cryo_stream_buf(&c->stream, CRYO_SEC_NS_ROOT, m->number, sizeof(out), &buf);
+}
+
 static int save_mount_namespace(struct cryo_capture *c, struct cryo_proc *p, u32 number)
 {
 	struct cryo_mounts *m = cryo_mounts_of(c, p->task);
@@ -332,7 +349,7 @@ static int save_mount_namespace(struct cryo_capture *c, struct cryo_proc *p, u32
 	if (!m || !m->theirs || !number || !is_new(c, number))
 		return 0;
 	return save_users(c, m->owner) ?: save_head(c, number, CLONE_NEWNS, m->owner, 0) ?:
-	       cryo_save_mounts(c, m);
+	       cryo_save_mounts(c, m) ?: save_ns_root(c, m);
 }
 
 static int save_view(struct cryo_capture *c, struct cryo_proc *p, struct cryo_ns_view *v)

@@ -10,6 +10,7 @@
 #include <linux/dcache.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/kdev_t.h>
 #include <linux/mount.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -75,13 +76,25 @@ static bool is_far(const struct timespec64 *t)
 	return t->tv_sec >= KTIME_SEC_MAX || t->tv_sec <= KTIME_SEC_MIN;
 }
 
+/* One that gives nobody a right that he has not anyway. */
+static bool is_usual_device(const struct kstat *stat)
+{
+	static const u32 usual[][2] = CRYO_TMPFS_DEVICES;
+	size_t i;
+
+	for (i = 0; S_ISCHR(stat->mode) && i < ARRAY_SIZE(usual); i++)
+		if (MAJOR(stat->rdev) == usual[i][0] && MINOR(stat->rdev) == usual[i][1])
+			return true;
+	return false;
+}
+
 /* What cannot be made again; NULL: nothing. */
 static const char *node_obstacle(struct cryo_mounts *m, struct cryo_tmpfs_node *n)
 {
 	const struct kstat *stat = &n->stat;
 	struct file *file;
 
-	if (S_ISCHR(stat->mode) || S_ISBLK(stat->mode))
+	if ((S_ISCHR(stat->mode) || S_ISBLK(stat->mode)) && !is_usual_device(stat))
 		return "device in a temporary file system";
 	if (has_attributes(n))
 		return "file with attributes of chattr(1) in a temporary file system";
@@ -281,6 +294,7 @@ static int save_node(struct cryo_capture *c, const struct cryo_mounts *m,
 		.gid = from_kgid(m->owner, n->stat.gid),
 		.path_len = strlen(n->name),
 		.link = n->link,
+		.rdev = S_ISCHR(n->stat.mode) ? new_encode_dev(n->stat.rdev) : 0,
 		.size = S_ISREG(n->stat.mode) && !n->link ? n->stat.size : 0,
 		.atime_ns = timespec64_to_ns(&n->stat.atime),
 		.mtime_ns = timespec64_to_ns(&n->stat.mtime),

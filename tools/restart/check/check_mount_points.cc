@@ -21,10 +21,10 @@ namespace {
 
 class MountPointChecker {
  public:
-  MountPointChecker(const MountTree& tree, const std::vector<Mount>& now, Findings& findings)
-      : tree_(tree), findings_(findings) {
+  MountPointChecker(const MountsToBuild& wanted, const std::vector<Mount>& now, Findings& findings)
+      : tree_(wanted.tree), begins_empty_(wanted.changes_root), findings_(findings) {
     for (const Mount& mount : now) now_.emplace(mount.point, &mount);
-    for (std::size_t i = 0; i < tree.mounts.size(); ++i) by_id_.emplace(tree.mounts[i].id, i);
+    for (std::size_t i = 0; i < tree_.mounts.size(); ++i) by_id_.emplace(tree_.mounts[i].id, i);
   }
 
   void check();
@@ -38,6 +38,7 @@ class MountPointChecker {
   void check_one(std::size_t mount);
 
   const MountTree& tree_;
+  const bool begins_empty_;  // with nothing of cr_restart's but a new root directory
   std::multimap<std::string, const Mount*> now_;  // cr_restart's, by point
   std::map<std::uint32_t, std::size_t> by_id_;    // the job's
   Findings& findings_;
@@ -46,6 +47,7 @@ class MountPointChecker {
 
 // Nothing is done then but to change its options.
 bool MountPointChecker::is_there_already(const Mount& mount) const {
+  if (begins_empty_) return false;
   const auto [first, last] = now_.equal_range(mount.point);
   return std::any_of(first, last, [&](const auto& other) {
     return other.second->type == mount.type && other.second->root == mount.root &&
@@ -136,7 +138,7 @@ void MountPointChecker::check() {
 class LockedMountChecker {
  public:
   LockedMountChecker(const Context& context, std::uint32_t ns, const std::vector<Mount>& now, Findings& findings)
-      : context_(context), ns_(ns), tree_(*context.namespaces.at(ns).mnt), now_(now), findings_(findings) {
+      : context_(context), ns_(ns), wanted_(mounts_to_build(context, ns)), tree_(wanted_.tree), now_(now), findings_(findings) {
     for (std::size_t i = 0; i < tree_.mounts.size(); ++i) children_.emplace(tree_.mounts[i].parent, i);
     for (std::size_t i = 0; i < now.size(); ++i) children_now_.emplace(now[i].parent, i);
   }
@@ -145,11 +147,13 @@ class LockedMountChecker {
 
  private:
   void visit(std::uint32_t wanted, std::uint32_t id);
+  void visit_copied();
   void judge(const Mount& mount);
   [[nodiscard]] static std::uint32_t root_of(const std::vector<Mount>& mounts);
 
   const Context& context_;
   std::uint32_t ns_;
+  MountsToBuild wanted_;
   const MountTree& tree_;
   const std::vector<Mount>& now_;
   Findings& findings_;
@@ -186,6 +190,19 @@ void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
   for (const std::size_t other : rest) judge(now_[other]);
 }
 
+// With another root directory, only what is mounted below something that is bound comes with that.
+void LockedMountChecker::visit_copied() {
+  for (const Mount& mount : now_) {
+    const auto places = places_in(wanted_, tree_.outer, mount.point);
+    const bool wanted = std::all_of(places.begin(), places.end(), [&](const std::string& place) {
+      return std::any_of(tree_.mounts.begin(), tree_.mounts.end(), [&](const Mount& own) {
+        return own.point == place && own.type == mount.type && own.root == mount.root;
+      });
+    });
+    if (!wanted) judge(mount);
+  }
+}
+
 // The mount namespaces of the job that are copies of this one have it, too.
 void LockedMountChecker::judge(const Mount& mount) {
   bool stays = may_stay(context_, ns_, mount.point);
@@ -205,6 +222,7 @@ void LockedMountChecker::judge(const Mount& mount) {
 }
 
 void LockedMountChecker::check() {
+  if (wanted_.changes_root) return visit_copied();
   const std::uint32_t wanted = root_of(tree_.mounts), id = root_of(now_);
   if (wanted != 0 && id != 0) visit(wanted, id);
 }
@@ -217,7 +235,7 @@ void check_mount_points(const Context& context, Findings& findings) {
     if (!ns.mnt) continue;
     if (!now) now = parse_mountinfo(read_proc("self/mountinfo"));
     if (!now) fail(EIO, "/proc/self/mountinfo cannot be read");
-    MountPointChecker(*ns.mnt, *now, findings).check();
+    MountPointChecker(mounts_to_build(context, id), *now, findings).check();
     if (ns.head.owner != 0 && copied_from(context, id) == 0)
       LockedMountChecker(context, id, *now, findings).check();
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Whether the namespaces of a context can be made here.
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include "base/error.h"
 #include "restart/common/helper_process.h"
 #include "restart/common/proc_files.h"
+#include "restart/ns/mounts.h"
 #include "restart/ns/namespace_contents.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
@@ -18,6 +21,8 @@
 #include "restart/process/timers.h"
 #include "restart/process/tree_plan.h"
 #include "restart/rights/credentials.h"
+#include "restart/rights/identity.h"
+#include "restart/rights/names.h"
 
 namespace cryo {
 
@@ -101,6 +106,9 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
   if (missing != nullptr)
     findings.problem(EOPNOTSUPP, "mount {}: comes from outside of the mount namespace that its process left",
                      missing->point);
+  if (const Mount* late = out_of_reach_later(mounts_to_build(context, id)); late != nullptr)
+    findings.problem(EOPNOTSUPP, "mount {}: what it shows is not in the root directory of its mount namespace, and it is below a proc of the job",
+                     late->point);
   for (std::size_t i = 0; i < ns.mnt->kinds.size(); ++i) {
     const std::uint32_t pids = ns.mnt->kinds[i].pid_ns;
     if (pids == 0 || ns.mnt->kinds[i].kind == CRYO_MOUNT_BIND) continue;
@@ -112,6 +120,32 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
       findings.problem(EOPNOTSUPP, "mount {}: no process of its pid namespace may mount it there",
                        ns.mnt->mounts[i].point);
   }
+}
+
+void check_devices(const Context& context, const Creds& own, Findings& findings) {
+  for (const auto& [id, entry] : context.mount_entries) {
+    if (!S_ISCHR(entry.head.mode)) continue;
+    const bool owned = context.namespaces.at(entry.head.ns).head.owner != 0;
+    if (owned || !capable(own, CAP_MKNOD))
+      return findings.problem(EPERM, "mount namespace {}: {} is a device in a temporary file system, which requires CAP_MKNOD", entry.head.ns,
+                              entry.path);
+  }
+}
+
+// Who has it trusts what is there.
+void check_root(const Context& context, std::uint32_t id, const RestartOptions& options, Findings& findings) {
+  const Namespace& ns = context.namespaces.at(id);
+  const std::size_t root = root_mount(*ns.mnt);
+  if (ns.mnt->kinds[root].kind != CRYO_MOUNT_BIND || options.changed_files.value_or(ChangedFiles::kRefuse) == ChangedFiles::kIgnore) return;
+  const auto source = source_path(ns.mnt->outer, ns.mnt->mounts[root]);
+  const OwnNames own;
+  const UniqueFd fd = source ? names::open(*source, O_PATH | O_DIRECTORY | O_NOFOLLOW) : UniqueFd();
+  if (!fd || identity_of(*ns.root, fd.get()) != Identity::kOther) return;  // the former is said elsewhere
+  const std::string text = fmt::format("mount namespace {}: its root directory {} is another directory than at the checkpoint: {}", id, *source, difference_of(*ns.root, fd.get()));
+  if (options.changed_files == ChangedFiles::kWarn)
+    findings.warning("{}", text);
+  else
+    findings.problem(ESTALE, "{} (--changed-files=warn if it is the right one)", text);
 }
 
 // Backwards, as after a reboot: who asks for a time of it that was computed before waits for that. Forwards it is as if nobody had had
@@ -137,6 +171,9 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
   for (const auto& [id, ns] : context.namespaces) check_one(ns, own, findings);
   for (const auto& [id, ns] : context.namespaces)
     if (ns.mnt) check_mounts(context, id, findings);
+  check_devices(context, own, findings);
+  for (const auto& [id, ns] : context.namespaces)
+    if (ns.root) check_root(context, id, options, findings);
   check_mount_points(context, findings);
   check_pid_namespaces(context, options, findings);
   for (const Process& process : context.processes) {

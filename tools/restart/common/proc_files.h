@@ -18,6 +18,12 @@ void keep_proc(int fd);
 
 // `name` as in "self/maps".  Without a file, errno tells why.
 [[nodiscard]] UniqueFd open_proc(const std::string& name, int flags = O_RDONLY);
+// For calls that take a directory and a name: what is open as `fd`, whatever that is called.
+struct NameOfDescriptor {
+  int directory;
+  std::string name;
+};
+[[nodiscard]] NameOfDescriptor name_of_descriptor(int fd);
 // All of it; empty when it cannot be read.
 [[nodiscard]] std::string read_proc(const std::string& name);
 

@@ -15,6 +15,8 @@
 #include "base/place.h"
 #include "restart/common/helper_process.h"
 #include "restart/net/bound_sockets.h"
+#include "restart/ns/mounts.h"
+#include "restart/ns/namespaces.h"
 #include "restart/process/root_directory.h"
 #include "restart/process/working_directory.h"
 #include "restart/rights/identity.h"
@@ -82,8 +84,7 @@ bool stays_in_use(const UnixName& name, int place) {
   return true;
 }
 
-NamePlace state_of(const UnixName& name) {
-  const UniqueFd place = names::open(name.place, O_PATH | O_NOFOLLOW);
+NamePlace state_at(const UnixName& name, const UniqueFd& place) {
   struct stat now;
   if (!place || ::fstat(place.get(), &now) != 0)
     return errno == ENOENT || errno == ENOTDIR ? NamePlace::kFree : NamePlace::kOther;
@@ -93,11 +94,15 @@ NamePlace state_of(const UnixName& name) {
   return stays_in_use(name, place.get()) ? NamePlace::kInUse : NamePlace::kStale;
 }
 
+NamePlace state_of(const UnixName& name) {
+  return state_at(name, names::open(name.place, O_PATH | O_NOFOLLOW));
+}
+
 // Is what has the path the leftover of a socket of the job that is going to have it again?
 bool will_be_replaced(const Context& context, const Relocations& relocations, const std::string& path) {
   for (const auto& [id, file] : context.files) {
     const UnixName name = unix_name_of(context, file, relocations);
-    if (!name.unlinked && name.place == path) return state_of(name) == NamePlace::kStale;
+    if (!name.unlinked && name.mnt == 0 && name.place == path) return state_of(name) == NamePlace::kStale;
   }
   return false;
 }
@@ -156,7 +161,8 @@ UnixName unix_name_of(const Context& context, const File& file, const Relocation
   if (name.address.path.empty()) return name;
   name.place = path.empty() ? name.address.path : relocations.apply(path);
   if (file.socket_file && !name.unlinked) name.file = &*file.socket_file;
-  find_root(name, context, file, relocations);
+  if (!name.unlinked) name.mnt = file.name_mnt;
+  if (name.mnt == 0) find_root(name, context, file, relocations);
   return name;
 }
 
@@ -176,9 +182,15 @@ std::string abstract_name(const Bytes& address) {
 
 std::string unix_name_problem(const Context& context, const File& file, const RestartOptions& options, int& code) {
   const Relocations& relocations = options.relocations;
-  const UnixName name = unix_name_of(context, file, relocations);
+  UnixName name = unix_name_of(context, file, relocations);
   code = EADDRINUSE;
   if (name.address.path.empty()) return {};
+  if (name.mnt != 0) {
+    // Who has it binds it there, whatever else has that name here.  In a file system that is made anew there is nothing to look at.
+    const auto outside = outer_path(context, name.mnt, name.place);
+    if (!outside) return {};
+    name.place = *outside;
+  }
   if (name.unlinked)
     return is_absolute(name.address.path) ? passing_problem(context, name, relocations, code) : std::string();
   if (std::string text = directory_problem(name.place, options.restore_files, code); !text.empty()) return text;
@@ -191,7 +203,7 @@ std::string unix_name_problem(const Context& context, const File& file, const Re
     case NamePlace::kStale:
       break;
   }
-  if (std::string text = owner_problem(name, code); !text.empty()) return text;
+  if (std::string text = owner_problem(name, code); !text.empty() || name.mnt != 0) return text;
   if (is_absolute(name.address.path) && !directory_for(name))
     return passing_problem(context, name, relocations, code);
   return {};
@@ -359,6 +371,34 @@ UniqueFd UnixNames::bind_and_rename(int fd, const UnixName& name) {
   return file;
 }
 
+// By a process that goes there; all else is done through the root directory of the namespace.
+UniqueFd UnixNames::bind_inside(int fd, const UnixName& name) {
+  const int root = input_.roots.at(name.mnt).get();
+  const std::string below = name.place.substr(1);
+  const auto directory = directory_for(name);
+  const NamePlace state = state_at(name, names::open_below(root, below, O_PATH | O_NOFOLLOW, 0));
+  if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
+  if (state == NamePlace::kOther || !directory)
+    fail(EADDRINUSE, "the name {} now refers to a different socket or file", name.place);
+  if (state == NamePlace::kStale && names::unlinkat(root, below, 0) != 0)
+    fail_errno("cannot remove the old socket {}", name.place);
+  const mode_t before = ::umask(077);
+  (void)input_.namespaces.inside_mounts(name.mnt, [&] {
+    if (names::chdir(*directory) != 0) fail_errno("{}: cannot change to this directory to bind a socket", *directory);
+    if (names::bind(fd, reinterpret_cast<const sockaddr*>(name.address.bytes.data()), static_cast<socklen_t>(name.address.bytes.size())) != 0)
+      fail_errno("cannot bind a socket to {}", name.address.path);
+    return UniqueFd();
+  });
+  ::umask(before);
+  UniqueFd file = names::open_below(root, below, O_PATH | O_NOFOLLOW, 0);
+  struct stat now;
+  if (!file || ::fstat(file.get(), &now) != 0 || !S_ISSOCK(now.st_mode))
+    fail(ESTALE, "{}: the socket that has just been made is not there", name.place);
+  if (name.file != nullptr && names::set_time(file.get(), *name.file) != 0)
+    fail_errno("cannot set the time of the socket {}", name.place);
+  return file;
+}
+
 void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
   if (name.address.path.empty()) {
     if (!name.address.bytes.empty() &&
@@ -372,6 +412,8 @@ void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
   if (name.file != nullptr) bound.attributes = *name.file;
   if (name.unlinked) {
     bound.file = bind_unlinked(fd, name);
+  } else if (name.mnt != 0) {
+    bound.file = bind_inside(fd, name);
   } else {
     const NamePlace state = state_of(name);
     if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);

@@ -21,6 +21,7 @@ struct UnixName {
   const cryo_inode* file = nullptr;  // what stands there; unknown in early contexts
   int type = 0;
   std::string root;  // the root directory of who bound it, when that was not "/": the address begins there
+  std::uint32_t mnt = 0;  // mount namespace that the name is in; 0: cr_restart's
 };
 // Of a socket that has been bound, or of one that was accepted where that listens.
 [[nodiscard]] UnixName unix_name_of(const Context& context, const File& file, const Relocations& relocations);
@@ -59,6 +60,7 @@ class UnixNames {
   [[nodiscard]] UniqueFd bind_and_rename(int fd, const UnixName& name);
   [[nodiscard]] UniqueFd bind_below(int fd, const UnixName& name, const std::string& directory,
                                     std::string& path);
+  [[nodiscard]] UniqueFd bind_inside(int fd, const UnixName& name);
   [[nodiscard]] UniqueFd bind_in_root(int fd, const UnixName& name, const std::string& directory, std::string& path);
   [[nodiscard]] std::string make_directory(const std::string& directory);
   void make_room(const std::string& path);

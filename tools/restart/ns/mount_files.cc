@@ -3,6 +3,7 @@
 // path that leads through a symbolic link.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,6 +94,9 @@ void MountFiller::make(const MountEntry& entry) const {
       break;
     case S_IFSOCK:
       result = ::mknodat(top_.get(), path, S_IFSOCK | 0600, 0);
+      break;
+    case S_IFCHR:
+      result = ::mknodat(top_.get(), path, S_IFCHR | 0600, ::makedev(entry.head.rdev >> 8, entry.head.rdev & 0xff));
       break;
     default:
       result = make_file(entry);

@@ -54,20 +54,6 @@ bool Uses::any() const {
          std::any_of(context_.processes.begin(), context_.processes.end(), [this](const Process& one) { return of_process(one); });
 }
 
-// Where in the namespace a mount is going to be that is at `point` in what it is made of: there, and with each bind mount that it is
-// a part of.
-std::vector<std::string> places_in(const MountTree& tree, const std::vector<Mount>& sources, const std::string& point) {
-  std::vector<std::string> places{point};
-  for (std::size_t i = 0; i < tree.mounts.size(); ++i) {
-    if (tree.kinds[i].kind != CRYO_MOUNT_BIND) continue;
-    const auto source = source_path(sources, tree.mounts[i]);
-    if (!source || *source == point || !lies_below(point, *source)) continue;
-    const std::string& top = tree.mounts[i].point;
-    places.push_back((top == "/" ? "" : top) + (*source == "/" ? point : point.substr(source->size())));
-  }
-  return places;
-}
-
 // What would be bound from below it is not there.
 bool hides_source(const MountTree& tree, const std::vector<Mount>& sources, const std::string& point) {
   for (std::size_t i = 0; i < tree.mounts.size(); ++i) {
@@ -84,12 +70,26 @@ bool uses_place(const Context& context, std::uint32_t ns, const std::string& pla
   return Uses(context, ns, place).any();
 }
 
+std::vector<std::string> places_in(const MountsToBuild& wanted, const std::vector<Mount>& sources, const std::string& point) {
+  const MountTree& tree = wanted.tree;
+  std::vector<std::string> places;
+  if (!wanted.changes_root) places.push_back(point);
+  for (std::size_t i = 0; i < tree.mounts.size(); ++i) {
+    if (tree.kinds[i].kind != CRYO_MOUNT_BIND) continue;
+    const auto source = source_path(sources, tree.mounts[i]);
+    if (!source || *source == point || !lies_below(point, *source)) continue;
+    const std::string& top = tree.mounts[i].point;
+    places.push_back((top == "/" ? "" : top) + (*source == "/" ? point : point.substr(source->size())));
+  }
+  return places;
+}
+
 bool may_stay(const Context& context, std::uint32_t ns, const std::string& point) {
   const MountTree& tree = *context.namespaces.at(ns).mnt;
   const std::uint32_t base = copied_from(context, ns);
   const std::vector<Mount>& sources = base == 0 ? tree.outer : context.namespaces.at(base).mnt->mounts;
   if (hides_source(tree, sources, point)) return false;
-  const std::vector<std::string> places = places_in(tree, sources, point);
+  const std::vector<std::string> places = places_in(mounts_to_build(context, ns), sources, point);
   return std::none_of(places.begin(), places.end(), [&](const std::string& place) { return uses_place(context, ns, place); });
 }
 

@@ -8,6 +8,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,6 +23,7 @@
 #include "base/unique_fd.h"
 #include "context/mountinfo.h"
 #include "restart/common/proc_files.h"
+#include "restart/ns/mount_groups.h"
 
 namespace cryo {
 namespace {
@@ -144,6 +147,11 @@ void mount_new(const Mount& wanted, const std::string& point, const MountHelp& h
     fail_errno("mount {}: cannot be made read-only", wanted.point);
 }
 
+// All others are below it.
+bool is_top(const std::vector<Mount>& all, const Mount& mount) {
+  return std::none_of(all.begin(), all.end(), [&](const Mount& other) { return other.id == mount.parent; });
+}
+
 std::vector<Mount> own_mounts() {
   auto mounts = parse_mountinfo(read_proc("self/mountinfo"));
   if (!mounts || mounts->empty()) fail(EIO, "/proc/self/mountinfo cannot be read");
@@ -152,8 +160,8 @@ std::vector<Mount> own_mounts() {
 
 class MountBuilder {
  public:
-  MountBuilder(const MountTree& tree, const MountTree* base, const MountHelp& help, std::uint32_t pid_ns)
-      : tree_(tree), base_(base), help_(help), pid_ns_(pid_ns) {}
+  MountBuilder(const MountsToBuild& wanted, const MountHelp& help, std::uint32_t pid_ns)
+      : tree_(wanted.tree), base_(wanted.base), changes_root_(wanted.changes_root), help_(help), pid_ns_(pid_ns), groups_(wanted.tree) {}
 
   void build();
 
@@ -170,8 +178,12 @@ class MountBuilder {
   [[nodiscard]] std::vector<std::size_t> children(std::uint32_t id) const;
   [[nodiscard]] const Mount& now(std::uint32_t id) const;
   [[nodiscard]] const Mount* match(std::size_t wanted, std::uint32_t parent) const;
+  [[nodiscard]] Source copy_of_path(const std::string& path) const;
   [[nodiscard]] Source copy_source(const Mount& wanted) const;
+  [[nodiscard]] std::optional<std::string> source_inside(const Mount& wanted) const;
   void copy_sources(std::size_t root);
+  [[nodiscard]] UniqueFd take_root(std::size_t root);
+  void change_root(std::size_t root);
   [[nodiscard]] bool is_within(std::uint32_t id, std::uint32_t top) const;
   [[nodiscard]] bool unmount(const Mount& mount) const;
   void take_away(std::uint32_t parent);
@@ -179,17 +191,21 @@ class MountBuilder {
   void attach(const Mount& mount, const UniqueFd& part) const;
   void make_new(std::size_t wanted);
   std::uint32_t create(std::size_t wanted, std::uint32_t parent);
+  void restore_groups();
   void set_options(const Mount& wanted, std::uint32_t id);
   void visit(std::size_t wanted, std::uint32_t id);
   void check() const;
 
   const MountTree& tree_;
   const MountTree* base_;  // nullptr: cr_restart's
+  const bool changes_root_;
   const MountHelp& help_;
   std::uint32_t pid_ns_;
   std::vector<Mount> now_;
   std::map<std::size_t, Source> sources_;
   std::map<std::size_t, UniqueFd> parts_;        // detached
+  const MountGroups groups_;
+  std::map<std::size_t, UniqueFd> in_groups_;  // of each mount, as long as a path leads there
   bool last_ = false;                            // time that the tree is gone through
   std::map<std::uint32_t, std::size_t> placed_;  // by its id now
 };
@@ -248,14 +264,12 @@ const Mount* MountBuilder::match(std::size_t wanted, std::uint32_t parent) const
   return nullptr;
 }
 
-MountBuilder::Source MountBuilder::copy_source(const Mount& wanted) const {
-  const auto path = source_of(sources(), wanted);
-  if (!path) return {};
+MountBuilder::Source MountBuilder::copy_of_path(const std::string& path) const {
   const bool recursive = std::any_of(now_.begin(), now_.end(), [&path](const Mount& other) {
-    return other.point != *path && lies_below(other.point, *path);
+    return other.point != path && lies_below(other.point, path);
   });
   // Whoever can change a directory on the way decides by a link whose directory is bound.
-  const UniqueFd fd(open_at(AT_FDCWD, *path, O_PATH | O_NOFOLLOW));
+  const UniqueFd fd(open_at(AT_FDCWD, path, O_PATH | O_NOFOLLOW));
   if (!fd) return {UniqueFd(), errno};
   UniqueFd tree(::open_tree(fd.get(), "",
                             AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
@@ -263,11 +277,49 @@ MountBuilder::Source MountBuilder::copy_source(const Mount& wanted) const {
   return {std::move(tree), errno};
 }
 
+// What is mounted later than the rest is made of what the namespace shows by then, as what it was copied from is out of reach.
+std::optional<std::string> MountBuilder::source_inside(const Mount& wanted) const {
+  std::vector<Mount> placed;
+  for (const auto& [id, other] : placed_)
+    if (tree_.mounts[other].id != wanted.id) placed.push_back(tree_.mounts[other]);
+  return source_of(placed, wanted);
+}
+
+MountBuilder::Source MountBuilder::copy_source(const Mount& wanted) const {
+  const auto path = pid_ns_ != 0 && changes_root_ ? source_inside(wanted) : source_of(sources(), wanted);
+  return path ? copy_of_path(*path) : Source{};
+}
+
 // As long as nothing covers them, and they are mounted: the job may have what they were bound from no more.  What is
 // there in any case needs none, so an error is told when it is missed.
 void MountBuilder::copy_sources(std::size_t root) {
   for (std::size_t i = 0; i < tree_.mounts.size(); ++i)
-    if (tree_.kinds[i].kind == CRYO_MOUNT_BIND && i != root) sources_.emplace(i, copy_source(tree_.mounts[i]));
+    if (tree_.kinds[i].kind == CRYO_MOUNT_BIND && (i != root || changes_root_)) sources_.emplace(i, copy_source(tree_.mounts[i]));
+}
+
+// Of what has been made before the tree, or is bound.
+UniqueFd MountBuilder::take_root(std::size_t root) {
+  const Mount& mount = tree_.mounts[root];
+  if (tree_.kinds[root].kind != CRYO_MOUNT_BIND) {
+    if (!has_part(root)) fail(EIO, "mount {}: the {} has not been made", mount.point, mount.type);
+    return std::move(parts_.at(root));
+  }
+  Source source = std::move(sources_.at(root));
+  sources_.erase(root);
+  errno = source.error;
+  if (!source.tree)
+    fail_errno("mount {}: cannot take {} as the root directory", mount.point, source_of(sources(), mount).value_or("?"));
+  return std::move(source.tree);
+}
+
+// On top of what is there, which then goes with all that is mounted in it: nothing of it can be reached any more.
+void MountBuilder::change_root(std::size_t root) {
+  const Mount& mount = tree_.mounts[root];
+  const UniqueFd top = take_root(root);
+  if (::move_mount(top.get(), "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0 || ::fchdir(top.get()) != 0 ||
+      ::syscall(SYS_pivot_root, ".", ".") != 0 || ::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0)
+    fail_errno("mount {}: cannot change the root directory", mount.point);
+  now_ = own_mounts();
 }
 
 bool MountBuilder::is_within(std::uint32_t id, std::uint32_t top) const {
@@ -345,6 +397,8 @@ std::uint32_t MountBuilder::create(std::size_t wanted, std::uint32_t parent) {
     make_new(wanted);
   else if (has_part(wanted))
     attach(mount, parts_.at(wanted));
+  else if (const auto inside = pid_ns_ != 0 ? source_inside(mount) : std::nullopt)
+    attach(mount, copy_of_path(*inside).tree);
   else
     fail(EIO, "mount {}: the {} of which it is {} has not been made", mount.point, mount.type, mount.root);
   now_ = own_mounts();
@@ -361,8 +415,8 @@ std::uint32_t MountBuilder::create(std::size_t wanted, std::uint32_t parent) {
 void MountBuilder::set_options(const Mount& wanted, std::uint32_t id) {
   const Mount& before = now(id);
   const bool other_options = before.options != wanted.options;
-  const bool make_private = before.slave != 0 && wanted.slave == 0;
-  const bool make_shared = before.shared == 0 && wanted.shared != 0;
+  const bool make_private = before.slave != 0 && !groups_.has_outer_master(wanted);
+  const bool make_shared = before.shared == 0 && wanted.shared != 0 && !groups_.has_relative(wanted);
   if (!other_options && !make_private && !make_shared) return;
   const UniqueFd mount = open_mount(before.point, before.type, id);
   if (other_options && !change(mount, attributes_of(wanted.options)))
@@ -379,6 +433,8 @@ void MountBuilder::visit(std::size_t wanted, std::uint32_t id) {
   const Mount& mount = tree_.mounts[wanted];
   placed_[id] = wanted;
   set_options(mount, id);
+  if (groups_.has_relative(mount) && !in_groups_.contains(wanted))
+    in_groups_.emplace(wanted, open_mount(mount.point, mount.type, id));
   std::map<std::size_t, std::uint32_t> there;
   for (const std::size_t child : children(mount.id)) {
     const Mount* found = match(child, id);
@@ -396,15 +452,25 @@ void MountBuilder::visit(std::size_t wanted, std::uint32_t id) {
   }
 }
 
+// At the end, so that nothing that is mounted meanwhile is seen elsewhere, too.  What one process cannot mount yet, the next one
+// does: then all are there.
+void MountBuilder::restore_groups() {
+  if (placed_.size() != tree_.mounts.size()) return;
+  groups_.restore(in_groups_);
+  now_ = own_mounts();
+}
+
 // Propagation and the file system's own options, too.
 void MountBuilder::check() const {
+  const bool whole = placed_.size() == tree_.mounts.size();
   for (const auto& [id, wanted] : placed_) {
     const Mount& is = now(id);
     const Mount& was = tree_.mounts[wanted];
     if (is.options != was.options)
       fail(EPERM, "mount {}: has the options {} here, not {}", was.point, text_of(is.options),
            text_of(was.options));
-    if ((is.shared != 0) != (was.shared != 0) || (is.slave != 0) != (was.slave != 0))
+    const bool same = (is.shared != 0) == (was.shared != 0) && (is.slave != 0) == (was.slave != 0);
+    if (!same && (whole || !groups_.has_relative(was)))
       fail(EPERM, "mount {}: cannot restore its mount propagation", was.point);
     if (tree_.kinds[wanted].kind == CRYO_MOUNT_NEW && is.super_options != was.super_options)
       fail(EPERM, "mount {}: is a {} with {} here, not {}", was.point, was.type, is.super_options,
@@ -413,20 +479,20 @@ void MountBuilder::check() const {
 }
 
 void MountBuilder::build() {
-  const auto is_root = [](const std::vector<Mount>& all, const Mount& mount) {
-    return std::none_of(all.begin(), all.end(), [&](const Mount& m) { return m.id == mount.parent; });
-  };
-  std::size_t root = 0;
-  while (!is_root(tree_.mounts, tree_.mounts[root])) ++root;
+  const std::size_t root = root_mount(tree_);
   // Nothing gets out from here, in either case.
   const bool first = pid_ns_ == 0;
-  const unsigned long propagation = tree_.mounts[root].slave != 0 ? MS_SLAVE : MS_PRIVATE;
+  const unsigned long propagation = groups_.has_outer_master(tree_.mounts[root]) ? MS_SLAVE : MS_PRIVATE;
   if (first && ::mount(nullptr, "/", nullptr, propagation | MS_REC, nullptr) != 0)
     fail_errno("cannot keep what is mounted in a mount namespace inside");
   now_ = own_mounts();
   if (first) copy_sources(root);
-  const auto own = std::find_if(now_.begin(), now_.end(), [&](const Mount& m) { return is_root(now_, m); });
+  if (first && changes_root_) change_root(root);
+  const auto own = std::find_if(now_.begin(), now_.end(), [this](const Mount& m) { return is_top(now_, m); });
   if (own == now_.end()) fail(EIO, "cr_restart's own root directory is no mount");
+  if (changes_root_ && (own->type != tree_.mounts[root].type || own->root != tree_.mounts[root].root))
+    fail(ESTALE, "mount /: {} of a {} is there now instead of {} of a {}", own->root, own->type, tree_.mounts[root].root,
+         tree_.mounts[root].type);
   // What is left in the first run can be had in the second.
   const std::uint32_t top = own->id;
   for (last_ = first;; last_ = true) {
@@ -435,6 +501,7 @@ void MountBuilder::build() {
     now_ = own_mounts();
     if (last_) break;
   }
+  restore_groups();
   check();
 }
 
@@ -444,12 +511,8 @@ const MountTree& tree_of(const Context& context, std::uint32_t mnt) {
 
 // The one that a path leads to.
 std::size_t mount_at(const MountTree& tree, const std::string& path) {
-  std::size_t best = 0;
+  std::size_t best = root_mount(tree);
   std::uint32_t at = 0;
-  for (std::size_t i = 0; i < tree.mounts.size(); ++i)
-    if (std::none_of(tree.mounts.begin(), tree.mounts.end(),
-                     [&](const Mount& m) { return m.id == tree.mounts[i].parent; }))
-      best = i;
   // From the root downwards: of those on one mount the outermost covers the others.
   for (bool deeper = true; deeper;) {
     deeper = false;
@@ -513,12 +576,46 @@ std::optional<std::string> source_path(const std::vector<Mount>& mounts, const M
   return source_of(mounts, wanted);
 }
 
-void build_mounts(const MountTree& tree, const MountTree* base, const MountHelp& help) {
-  MountBuilder(tree, base, help, 0).build();
+std::size_t root_mount(const MountTree& tree) {
+  std::size_t root = 0;
+  while (!is_top(tree.mounts, tree.mounts[root])) ++root;
+  return root;
 }
 
-void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns) {
-  MountBuilder(tree, nullptr, help, pid_ns).build();
+MountsToBuild mounts_to_build(const Context& context, std::uint32_t ns) {
+  const Namespace& own = context.namespaces.at(ns);
+  const std::uint32_t base = copied_from(context, ns);
+  if (base == 0) return {*own.mnt, nullptr, own.root.has_value()};
+  const MountTree& above = tree_of(context, base);
+  const Mount &root = own.mnt->mounts[root_mount(*own.mnt)], &other = above.mounts[root_mount(above)];
+  return {*own.mnt, &above, root.device != other.device || root.root != other.root};
+}
+
+void build_mounts(const MountsToBuild& wanted, const MountHelp& help) {
+  MountBuilder(wanted, help, 0).build();
+}
+
+void build_late_mounts(const MountsToBuild& wanted, const MountHelp& help, std::uint32_t pid_ns) {
+  MountBuilder({wanted.tree, nullptr, wanted.changes_root}, help, pid_ns).build();
+}
+
+const Mount* out_of_reach_later(const MountsToBuild& wanted) {
+  const MountTree& tree = wanted.tree;
+  std::set<std::uint32_t> late;
+  std::vector<Mount> early;
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < tree.mounts.size(); ++i)
+      if (tree.kinds[i].pid_ns != 0 || late.contains(tree.mounts[i].parent)) more |= late.insert(tree.mounts[i].id).second;
+  }
+  for (const Mount& mount : tree.mounts)
+    if (!late.contains(mount.id)) early.push_back(mount);
+  for (std::size_t i = 0; i < tree.mounts.size(); ++i) {
+    const cryo_mount& kind = tree.kinds[i];
+    const bool inside = kind.kind == CRYO_MOUNT_BIND ? wanted.changes_root : kind.kind == CRYO_MOUNT_AGAIN && kind.pid_ns == 0;
+    if (inside && late.contains(kind.id) && !source_of(early, tree.mounts[i])) return &tree.mounts[i];
+  }
+  return nullptr;
 }
 
 std::uint32_t copied_from(const Context& context, std::uint32_t ns) {

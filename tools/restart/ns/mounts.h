@@ -44,22 +44,37 @@ void fill_mount(const Context& context, const std::vector<int>& context_fds, std
 // The same: the file system once more, and the part of it with the root `root`.  Throws Error.
 [[nodiscard]] FdPair file_system_and_part(const UniqueFd& whole, const std::string& root);
 
-// In a copy of `base`, or of cr_restart's mount namespace, that the caller has just got: what the job had.
-// Proc file systems of other pid namespaces are left to the first processes there that are in these.  Throws
-// Error.
-void build_mounts(const MountTree& tree, const MountTree* base, const MountHelp& help);
+// A mount namespace of the job, and what it is made as a copy of.
+struct MountsToBuild {
+  const MountTree& tree;
+  const MountTree* base;  // of another one of the job; nullptr: cr_restart's
+  bool changes_root;      // its root directory is another one than that has
+};
+[[nodiscard]] MountsToBuild mounts_to_build(const Context& context, std::uint32_t ns);
+
+// In a copy, that the caller has just got: what the job had.  Proc file systems of other pid namespaces are left to the first
+// processes there that are in these.  Throws Error.
+void build_mounts(const MountsToBuild& wanted, const MountHelp& help);
 // By the first process of `pid_ns` in the mount namespace: those.  Throws Error.
-void build_late_mounts(const MountTree& tree, const MountHelp& help, std::uint32_t pid_ns);
+void build_late_mounts(const MountsToBuild& wanted, const MountHelp& help, std::uint32_t pid_ns);
+// The first of those that are to be made of what is outside of the root directory by then; nullptr: none.
+[[nodiscard]] const Mount* out_of_reach_later(const MountsToBuild& wanted);
 [[nodiscard]] bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns);
 
 // The mount namespace of the job of which `ns` is made as a copy: that of the process which its first one was
 // forked by.  0: cr_restart's.
 [[nodiscard]] std::uint32_t copied_from(const Context& context, std::uint32_t ns);
+// Of `tree.mounts`, that which has the root directory.
+[[nodiscard]] std::size_t root_mount(const MountTree& tree);
 // What of `tree` a copy of `base` does not have; nullptr: nothing.
 [[nodiscard]] const Mount* missing_in(const MountTree& tree, const MountTree& base);
 
 // Does anything of the job in the mount namespace `ns` lie at `place`, or below it?
 [[nodiscard]] bool uses_place(const Context& context, std::uint32_t ns, const std::string& place);
+// Where in the namespace a mount is going to be that is at `point` in what it is made of: there, unless the root directory is
+// another one, and with each bind mount that it is a part of.
+[[nodiscard]] std::vector<std::string> places_in(const MountsToBuild& wanted, const std::vector<Mount>& sources,
+                                                 const std::string& point);
 // Can what is mounted at `point`, where `ns` is copied from, be left there without hiding anything of the job?
 [[nodiscard]] bool may_stay(const Context& context, std::uint32_t ns, const std::string& point);
 

@@ -69,12 +69,11 @@ UniqueFd own_namespace(std::uint32_t type) {
   return fd;
 }
 
-void fill(const Namespace& ns, const MountTree* base, const MountHelp& help) {
+void fill(const Namespace& ns) {
   if (ns.uts) fill_uts(*ns.uts);
   if (ns.ipc) fill_ipc(*ns.ipc);
   if (ns.net) fill_net(*ns.net);
   fill_settings(ns.settings);
-  if (ns.mnt) build_mounts(*ns.mnt, base, help);
   if (ns.time) set_clocks({ns.time->monotonic_ns, ns.time->boottime_ns});
 }
 
@@ -216,7 +215,8 @@ void Namespaces::make_parts(std::uint32_t id) {
       if (space.mnt && (other == id || ns.mnt->mounts[i].type != "proc"))
         for (const std::size_t part : shown_again(*space.mnt, ns.mnt->mounts[i]))
           again.emplace_back(other, part);
-    if (again.empty()) continue;
+    const bool root = mounts_to_build(context_, id).changes_root && i == root_mount(*ns.mnt);
+    if (again.empty() && !root) continue;
     UniqueFd whole = descriptors_.park(in_helper_process([&] {
       join_users(ns.head.owner);
       return new_file_system(ns.mnt->mounts[i], mount_help(id));
@@ -250,7 +250,8 @@ UniqueFd Namespaces::made(std::uint32_t id) const {
       act_as(ns.head.owner, context_.namespaces.at(ns.head.owner).user->owner_uid);
     if (::unshare(static_cast<int>(ns.head.type)) != 0)
       fail_errno("cannot create a {} namespace", namespace_name(ns.head.type));
-    fill(ns, base == 0 ? nullptr : &*context_.namespaces.at(base).mnt, mount_help(id));
+    fill(ns);
+    if (ns.mnt) build_mounts(mounts_to_build(context_, id), mount_help(id));
     return own_namespace(ns.head.type);
   });
 }
@@ -279,6 +280,15 @@ UniqueFd Namespaces::root_of(std::uint32_t id) const {
 UniqueFd Namespaces::inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const {
   return in_helper_process([&] {
     join_with_owner(id);
+    return work();
+  });
+}
+
+UniqueFd Namespaces::inside_mounts(std::uint32_t id, const std::function<UniqueFd()>& work) const {
+  return in_helper_process([&] {
+    join_with_owner(id);
+    std::optional<OwnNames> own;
+    if (context_.namespaces.at(id).head.owner != 0) own.emplace();
     return work();
   });
 }
@@ -321,7 +331,7 @@ void Namespaces::make_time_for_children(const cryo_namespaces& from, const cryo_
   const std::uint32_t id = to.time_for_children;
   if (id == to.time || id == from.time_for_children || context_.namespaces.at(id).head.owner != user) return;
   if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot create a time namespace");
-  fill(context_.namespaces.at(id), nullptr, {});
+  fill(context_.namespaces.at(id));
 }
 
 // Whoever is in a user namespace may enter what it owns, and the user namespaces below it; there is no
@@ -341,7 +351,7 @@ void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to, b
     // Only there, and only now, may it mount anything.
     if (first && to.mnt != 0 && context_.namespaces.at(to.mnt).head.owner == user &&
         has_late_mounts(*context_.namespaces.at(to.mnt).mnt, to.pid))
-      build_late_mounts(*context_.namespaces.at(to.mnt).mnt, mount_help(to.mnt), to.pid);
+      build_late_mounts(mounts_to_build(context_, to.mnt), mount_help(to.mnt), to.pid);
     if (users.empty()) return;
   }
 }

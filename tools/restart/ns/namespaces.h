@@ -35,6 +35,9 @@ class Namespaces {
   [[nodiscard]] UniqueFd file_of(std::uint32_t id, std::uint32_t type) const;
   // Calls `work` in the ipc namespace `id`, as in helper_process.h.
   [[nodiscard]] UniqueFd inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const;
+  // The same in the mount namespace `id`; names there are those of who the caller says, or, in a user namespace of the job, of who owns
+  // that.
+  [[nodiscard]] UniqueFd inside_mounts(std::uint32_t id, const std::function<UniqueFd()>& work) const;
   // What user or group `id` of cr_restart's user namespace is called in that of who owns the namespace `ns`.
   [[nodiscard]] std::uint32_t id_inside(std::uint32_t ns, std::uint32_t id, bool group) const;
   // Whether cr_restart's user has a number in the user namespace `ns`.

@@ -464,14 +464,14 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
 UniqueFd open_with_mode(int place, mode_t also, const Again& again) {
   std::optional<DeathDeferred> deferred;
   if (again.created != nullptr) deferred.emplace(*again.created);
-  const std::string path = fmt::format("/proc/self/fd/{}", place);
+  const NameOfDescriptor own = name_of_descriptor(place);
   struct stat before;
   if (::fstat(place, &before) != 0) return {};
   const mode_t now = before.st_mode & 07777;
-  if (::chmod(path.c_str(), now | also) != 0) return {};
-  UniqueFd fd = open_proc(path.substr(6), (again.flags & ~O_NOFOLLOW) | O_NONBLOCK);
+  if (::fchmodat(own.directory, own.name.c_str(), now | also, 0) != 0) return {};
+  UniqueFd fd = open_proc(fmt::format("self/fd/{}", place), (again.flags & ~O_NOFOLLOW) | O_NONBLOCK);
   const int error = errno;
-  if (::chmod(path.c_str(), now) != 0) fail_errno("{}: cannot give it back the mode {:04o}", again.path, now);
+  if (::fchmodat(own.directory, own.name.c_str(), now, 0) != 0) fail_errno("{}: cannot give it back the mode {:04o}", again.path, now);
   errno = error;
   return fd;
 }
@@ -610,7 +610,8 @@ UniqueFd names::open_regular(const std::string& path) {
         struct statfs system;
         if (!place || ::fstat(place.get(), &now) != 0 || ::fstatfs(place.get(), &system) != 0) return -1;
         if (!S_ISREG(now.st_mode) || is_kernel_interface(system)) return errno = ESTALE, -1;
-        return ::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        const NameOfDescriptor own = name_of_descriptor(place.get());
+        return ::openat(own.directory, own.name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
       },
       0, Extent::kOpener));
 }
@@ -684,7 +685,8 @@ int names::chmod(const std::string& path, mode_t mode) {
   return with_rights(path, [&] {
     if (is_plain(path)) return ::chmod(path.c_str(), mode);
     const UniqueFd file(open_at(AT_FDCWD, path, O_PATH));
-    return file ? ::chmod(fmt::format("/proc/self/fd/{}", file.get()).c_str(), mode) : -1;
+    const NameOfDescriptor own = name_of_descriptor(file.get());
+    return file ? ::fchmodat(own.directory, own.name.c_str(), mode, 0) : -1;
   });
 }
 
