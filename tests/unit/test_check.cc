@@ -162,7 +162,7 @@ TEST("obstacles: each names the command too") {
   const Findings findings = check_context(builder.context, kNoMemory, {});
   SAYS(findings, ENOENT,
        "pid 3999999 (somebody): its working directory /nonexistent cannot be found: No such file or "
-       "directory (--relocate=OLD=NEW if it is elsewhere now)");
+       "directory (ENOENT) (--relocate=OLD=NEW if it is elsewhere now)");
   SAYS(findings, EBADMSG, "pid 3999999 (somebody), thread 3999999: the context lacks its general registers");
 }
 
@@ -307,7 +307,7 @@ TEST("obstacles: working directory") {
   ::mkdir(builder.process().cwd->path.c_str(), 0);
   const AsNobody nobody;
   SAYS(check_process_of(builder), EACCES,
-       "pid 3999999: its working directory {} may not be entered: Permission denied (--relocate=OLD=NEW selects another one)",
+       "pid 3999999: its working directory {} may not be entered: Permission denied (EACCES) (--relocate=OLD=NEW selects another one)",
        builder.process().cwd->path);
 }
 
@@ -493,7 +493,7 @@ TEST("obstacles: files by their paths") {
   builder.context.files.at(8).inotify->watches.back().head.wd = 5;
   const AsNobody nobody;
   const Findings findings = check_files_of(builder);
-  SAYS(findings, ENOENT, "pid 3999999: descriptor 3 ({}/gone): cannot be found: No such file or directory {}",
+  SAYS(findings, ENOENT, "pid 3999999: descriptor 3 ({}/gone): cannot be found: No such file or directory (ENOENT) {}",
        path, other_file(3));
   SAYS(findings, ESTALE,
        "pid 3999999: descriptor 4 ({}): is not a file of the same type as at the checkpoint", path);
@@ -505,16 +505,16 @@ TEST("obstacles: files by their paths") {
        path, other_file(6));
   if (others)
     SAYS(findings, EACCES,
-         "pid 3999999: descriptor 7 ({}/closed): cannot be opened for reading and writing: Permission denied {}",
+         "pid 3999999: descriptor 7 ({}/closed): cannot be opened for reading and writing: Permission denied (EACCES) {}",
          path, other_file(7));
   SAYS(findings, ESTALE, "pid 3999999: descriptor 8 ({}/fifo): is not a FIFO any more", path);
   SAYS(findings, ENOENT,
        "pid 3999999: descriptor 9 ({}/ptmx): cannot be opened for reading and writing: No such file or "
-       "directory",
+       "directory (ENOENT)",
        path);
   SAYS(findings, ENOENT,
        "pid 3999999: descriptor 10 (anon_inode:inotify): cannot watch {}/watched (watch descriptor 5): No "
-       "such file or directory",
+       "such file or directory (ENOENT)",
        path);
 }
 
@@ -707,7 +707,7 @@ TEST("obstacles: other files") {
        1U << 31, limit);
   SAYS(findings, EEXIST,
        "pid 3999999: descriptor 7 (/nonexistent/shm): cannot be recreated in /nonexistent/: No such file or "
-       "directory");
+       "directory (ENOENT)");
   SAYS(findings, EEXIST,
        "pid 3999999: descriptor {} ({}/shm): another object than at the checkpoint has its name", 1 << 30,
        directory.path());
@@ -747,7 +747,7 @@ TEST("obstacles: fanotify") {
   const std::string who = "pid 3999999: descriptor 3 (anon_inode:[fanotify]): ";
   SAYS(findings, EPERM, "{}recreating a fanotify group that was created with CAP_SYS_ADMIN requires CAP_SYS_ADMIN", who);
   SAYS(findings, EPERM, "{}a fanotify group with FAN_ENABLE_AUDIT requires CAP_AUDIT_WRITE", who);
-  SAYS(findings, EPERM, "{}{}/gone cannot be marked: No such file or directory", who, directory.path());
+  SAYS(findings, EPERM, "{}{}/gone cannot be marked: No such file or directory (ENOENT)", who, directory.path());
   SAYS(findings, EPERM, "{}{} cannot be marked: it is no mount point any more", who, directory.path());
 }
 
@@ -761,7 +761,7 @@ TEST("obstacles: rings") {
   const std::string who = "pid 3999999: descriptor 3 (anon_inode:[io_uring]): ";
   if (findings.problems.front().text ==
           who + "io_uring is switched off here (sysctl kernel.io_uring_disabled)" ||
-      findings.problems.front().text == who + "cannot create an io_uring: Function not implemented")
+      findings.problems.front().text == who + "cannot create an io_uring: Function not implemented (ENOSYS)")
     return;
   SAYS(findings, EOPNOTSUPP,
        "{}this kernel arranges the memory of an io_uring in another way than the one of the checkpoint", who);

@@ -68,7 +68,7 @@ TEST("obstacles: a file of hugetlbfs in another file system") {
   inode.huge_size = no_size();
   CHECK_EQ(hugetlb_problem(inode, "/tmp/huge"),
            "is not in a hugetlbfs any more: mount -t hugetlbfs there, or --relocate=OLD=NEW");
-  CHECK_EQ(hugetlb_problem(inode, "/nonexistent/huge"), "cannot be recreated in /nonexistent/: No such file or directory");
+  CHECK_EQ(hugetlb_problem(inode, "/nonexistent/huge"), "cannot be recreated in /nonexistent/: No such file or directory (ENOENT)");
 }
 
 }  // namespace

@@ -174,6 +174,8 @@ TEST("obstacles: root directories of mount namespaces") {
   ns.root = cryo_inode{};
   ns.root->mode = S_IFDIR | 0755;
   ns.root->ino = 1;
+  ns.root->fs_magic = 1;
+  ns.root->mtime_sec = 1;
   // Below a proc of the job, which is mounted when the machine's files are out of reach.
   ns.mnt->mounts[1].point = "/proc/data";
   ns.mnt->mounts[1].parent = 7;

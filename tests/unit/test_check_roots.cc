@@ -120,7 +120,7 @@ TEST("obstacles: root directories") {
   CHECK_EQ(roots_of(builder, with_chroot(), options).problems.size(), 0U);
   ::rmdir(path.c_str());
   SAYS(roots_of(builder, with_chroot()), ENOENT,
-       "thread 3999999: its root directory {} cannot be opened: No such file or directory "
+       "thread 3999999: its root directory {} cannot be opened: No such file or directory (ENOENT) "
        "(--relocate=OLD=NEW if it is elsewhere now)",
        path);
 }
@@ -170,7 +170,7 @@ TEST("obstacles: mount points") {
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
   ::rmdir(point.c_str());
   SAYS(mount_points_of(builder), ENOENT,
-       "mount {}: its mount point {} cannot be found: No such file or directory (recreate it)", point,
+       "mount {}: its mount point {} cannot be found: No such file or directory (ENOENT) (recreate it)", point,
        point);
   CHECK_EQ(::close(::open(point.c_str(), O_CREAT | O_WRONLY, 0600)), 0);
   SAYS(mount_points_of(builder), ENOTDIR, "mount {}: its mount point {} is not a directory any more", point,
@@ -183,7 +183,7 @@ TEST("obstacles: mount points") {
   ::mkdir(point.c_str(), 0755);
   ::rmdir(source.c_str());
   SAYS(mount_points_of(builder), ENOENT,
-       "mount {}: {}, which was mounted there, cannot be found: No such file or directory", bound.point,
+       "mount {}: {}, which was mounted there, cannot be found: No such file or directory (ENOENT)", bound.point,
        source);
   CHECK_EQ(::close(::open(source.c_str(), O_CREAT | O_WRONLY, 0600)), 0);
   SAYS(mount_points_of(builder), ENOTDIR, "mount {}: its mount point {} is a directory now", bound.point,
@@ -236,8 +236,8 @@ TEST("obstacles: raw sockets, interfaces of sockets") {
     (void)!::setresuid(65534, 65534, 65534);  // and with it without capabilities, whoever runs the tests
     const std::string text = raw_problem(builder.context, file, code);
     ::_exit(code == EPERM && text ==
-                                 "a raw socket cannot be made: Operation not permitted (it requires "
-                                 "CAP_NET_RAW: restart it as root)"
+                                 "a raw socket cannot be made: Operation not permitted (EPERM): it requires "
+                                 "CAP_NET_RAW: restart it as root"
                 ? 0
                 : 1);
   }

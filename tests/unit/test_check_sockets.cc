@@ -104,7 +104,7 @@ TEST("sockets: listeners") {
   SAYS(listener_at(name_of(kHere, bound.port())).findings(), EADDRINUSE,
        "pid 3999999: descriptor 3 (socket): port {} is in use", bound.port());
   SAYS(listener_at(name_of(kElsewhere, 4711)).findings(), EADDRNOTAVAIL,
-       "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address");
+       "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address (EADDRNOTAVAIL)");
   std::uint16_t port = 0;
   {
     const Others gone(SOCK_STREAM);
@@ -116,7 +116,7 @@ TEST("sockets: listeners") {
   std::ifstream("/proc/sys/net/ipv4/ip_unprivileged_port_start") >> first;
   if (first <= 80) return;
   SAYS(listener_at(name_of(kHere, 80)).findings(), EACCES,
-       "pid 3999999: descriptor 3 (socket): cannot be at 127.0.0.1:80 again: Permission denied");
+       "pid 3999999: descriptor 3 (socket): cannot be at 127.0.0.1:80 again: Permission denied (EACCES)");
 }
 
 TEST("sockets: of connections") {
@@ -129,7 +129,7 @@ TEST("sockets: of connections") {
   for (const SocketCase& made : {connection(CRYO_FILE_TCP, CRYO_SOCK_CONNECTED, elsewhere, here),
                                  connection(CRYO_FILE_TCP, CRYO_SOCK_PEER_GONE, here, elsewhere)})
     SAYS(made.findings(), EADDRNOTAVAIL,
-         "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address");
+         "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address (EADDRNOTAVAIL)");
   // It is not made at its address.
   CHECK(connection(CRYO_FILE_TCP, CRYO_SOCK_RESET, elsewhere, here).findings().problems.empty());
   // One that nobody has any more goes away by itself.
@@ -143,7 +143,7 @@ TEST("sockets: of datagrams") {
   SAYS(connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kHere, taken.port()), {}).findings(), EADDRINUSE,
        "pid 3999999: descriptor 3 (socket): port {} is in use", taken.port());
   SAYS(connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kElsewhere, 4711), {}).findings(), EADDRNOTAVAIL,
-       "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address");
+       "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address (EADDRNOTAVAIL)");
   SocketCase sharing = connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kHere, shared.port()), {});
   set_saved(*sharing.file, SO_REUSEADDR, 1);
   const Findings findings = sharing.findings();
@@ -158,7 +158,7 @@ TEST("sockets: of datagrams") {
   CHECK(connected.findings().problems.empty());
   connected.file->connection->peer_name = name_of("255.255.255.255", 9);
   SAYS(connected.findings(), EACCES,
-       "pid 3999999: descriptor 3 (socket): cannot be connected to 255.255.255.255:9 again: Permission denied");
+       "pid 3999999: descriptor 3 (socket): cannot be connected to 255.255.255.255:9 again: Permission denied (EACCES)");
 }
 
 TEST("sockets: what the administrator allows") {

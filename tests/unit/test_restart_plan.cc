@@ -523,7 +523,7 @@ TEST("a failure names process, thread and object") {
   report.error = EPERM;
   const Process& process = builder.context.processes.front();
   CHECK_EQ(describe_failure(read_failure(report, *ledger), builder.context),
-           fmt::format("pid {}: cannot set the limit of open files (RLIMIT_NOFILE): Operation not permitted",
+           fmt::format("pid {}: cannot set the limit of open files (RLIMIT_NOFILE): Operation not permitted (EPERM)",
                        process.head.pid));
 }
 
@@ -539,8 +539,8 @@ TEST("a file that could not be read before it was to be cut is none that has bee
     report.error = error;
     return describe_failure(read_failure(report, *ledger), builder.context);
   };
-  CHECK(said(ESTALE).ends_with(": /log is not truncated: it was rewritten during the restart: Stale file handle"));
-  CHECK(said(EIO).ends_with(": /log is not truncated: cannot read it to check whether it was rewritten: Input/output error"));
+  CHECK(said(ESTALE).ends_with(": /log is not truncated: it was rewritten during the restart: Stale file handle (ESTALE)"));
+  CHECK(said(EIO).ends_with(": /log is not truncated: cannot read it to check whether it was rewritten: Input/output error (EIO)"));
 }
 
 TEST("a thread's id that somebody has: it is said who") {
@@ -554,9 +554,9 @@ TEST("a thread's id that somebody has: it is said who") {
   report.error = EEXIST;
   const pid_t pid = builder.context.processes.front().head.pid;
   const auto said = [&] { return describe_failure(read_failure(report, *ledger), builder.context); };
-  CHECK_EQ(said(), fmt::format("pid {}, thread {}: its id is in use by cr_restart itself: File exists", pid, ::getpid()));
+  CHECK_EQ(said(), fmt::format("pid {}, thread {}: its id is in use by cr_restart itself: File exists (EEXIST)", pid, ::getpid()));
   builder.context.processes.front().threads.back().head.tid = 3999998;
-  CHECK_EQ(said(), fmt::format("pid {}, thread 3999998: cannot get its id: lost to other processes in {} attempts: File exists", pid, stub::kMaxTidTries));
+  CHECK_EQ(said(), fmt::format("pid {}, thread 3999998: cannot get its id: lost to other processes in {} attempts: File exists (EEXIST)", pid, stub::kMaxTidTries));
 }
 
 TEST("whatever a report says can be told") {
