@@ -247,12 +247,11 @@ TEST("schema: cr_info --json has each section, and each field of it") {
       const auto& all = schema_sections();
       const auto known = std::find_if(all.begin(), all.end(),
                                       [&](const SchemaSection& section) { return name == section.name; });
+      check_fields(*known, schema_section_header(), json["header"]);
       if (known == all.end() || known->type == CRYO_SEC_PAGE_DATA) continue;
       if (known->structure != nullptr) check_fields(*known, *known->structure, json["fields"]);
       for (const SchemaPart& part : known->tail)
-        if (!known->repeated)
-          CHECK(json["tail"].contains(part.kind == SchemaKind::kBytes ? std::string(part.name) + "_bytes"
-                                                                      : part.name));
+        if (!known->repeated) CHECK(json["tail"].contains(part.name));
       if (known->tail.empty() || known->tail.front().structure == nullptr) {
         complete.insert(name);
       } else if (const Json* record = first_record(*known, json["tail"])) {
@@ -280,6 +279,9 @@ TEST("schema: what cr_info --json says of fields") {
   const Bytes bytes = builder.build();
   const Json all = sections_json(Source::from_memory(bytes, "test"), false);
   const Json& process = only(all, "PROCESS")["fields"];
+  const Json header = file_header_json(builder.context.header);
+  CHECK_EQ(header["arch"].dump(), fmt::format("{}", builder.context.header.arch));
+  CHECK(header.contains("incompat") && header.contains("ro_compat") && header.contains("crc"));
   CHECK_EQ(process["flags_names"].dump(), R"(["STOPPED","KEEPCAPS","0x80000000"])");
   CHECK_EQ(process["oom_score_adj"].dump(), "-5");
   CHECK_EQ(only(all, "SYSTEM")["fields"]["sysname"].dump(), "\"Linux\"");

@@ -27,6 +27,10 @@ constexpr bool fills(std::span<const SchemaField> fields, std::size_t size) {
 
 }  // namespace
 
+const SchemaStruct& schema_file_header() { return kStruct_cryo_file_header; }
+
+const SchemaStruct& schema_section_header() { return kStruct_cryo_section; }
+
 std::span<const SchemaSection> schema_sections() { return kSections; }
 
 const SchemaSection* schema_section(std::uint32_t type) {

@@ -55,6 +55,9 @@ struct SchemaSection {
   bool layout;  // of the file: says where other sections and pages are
 };
 
+// Of what no section is: before the first one, and before each.
+[[nodiscard]] const SchemaStruct& schema_file_header();
+[[nodiscard]] const SchemaStruct& schema_section_header();
 // Ascending by number.
 [[nodiscard]] std::span<const SchemaSection> schema_sections();
 // nullptr: not known.

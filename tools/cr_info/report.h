@@ -59,6 +59,8 @@ struct ListedContext {
 void print_directory(const std::string& directory, const std::vector<ListedContext>& all);
 [[nodiscard]] nlohmann::ordered_json directory_json(const std::vector<ListedContext>& all);
 
+// The header of the file with each of its fields.
+[[nodiscard]] nlohmann::ordered_json file_header_json(const cryo_file_header& header);
 // Each section with each of its fields; there may be many of those of the layout: where pages and other sections are.
 [[nodiscard]] nlohmann::ordered_json sections_json(const Source& source, bool with_layout);
 void print_every_section(const Source& source);

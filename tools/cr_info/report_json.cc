@@ -399,6 +399,7 @@ Json head_json(const Context& context, const Source& source) {
   const ArchDescription* description = arch_description(context.header.arch);
   Json json = {{"name", context.name},
                {"format", fmt::format("{}.{}", context.header.format_major, context.header.format_minor)},
+               {"header", file_header_json(context.header)},
                {"arch", arch_name(context.header.arch)},
                {"page_size", context.header.page_size},
                {"compressed", source.compressed()},

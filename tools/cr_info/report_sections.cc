@@ -16,8 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using View = std::span<const std::byte>;
 
-// Of longer ones only the length is shown.
-constexpr std::size_t kShownBytes = 64;
+// Of longer ones only the length is shown: contents of a full pipe are.
+constexpr std::size_t kShownBytes = std::size_t{1} << 20;
 
 View part_of(View bytes, std::size_t offset, std::size_t size) {
   if (offset >= bytes.size()) return {};
@@ -189,7 +189,8 @@ Json section_json(const SectionScanner& scanner, const Section& section) {
                {"offset", section.offset},
                {"object", section.head.object},
                {"required", (section.head.flags & CRYO_SECF_REQUIRED) != 0},
-               {"bytes", section.head.length}};
+               {"bytes", section.head.length},
+               {"header", structure_json(schema_section_header(), std::as_bytes(std::span(&section.head, 1)))}};
   const SchemaSection* const known = schema_section(section.head.type);
   if (known == nullptr || section.head.type == CRYO_SEC_PAGE_DATA) return json;
   const Bytes payload = scanner.payload(section);
@@ -233,6 +234,8 @@ std::string values_text(const Json& json) {
 }
 
 }  // namespace
+
+Json file_header_json(const cryo_file_header& header) { return structure_json(schema_file_header(), std::as_bytes(std::span(&header, 1))); }
 
 Json sections_json(const Source& source, bool with_layout) {
   Json all = Json::array();
