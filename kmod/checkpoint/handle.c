@@ -100,6 +100,20 @@ static int signal_proc(struct cryo_proc *p, int signal)
 	return err == -ESRCH ? 0 : err;
 }
 
+/* Not as long as callbacks have something to do, which may use them: who is killed at once closes his as ever then. */
+static void abort_connections(struct cryo_request *req, bool all)
+{
+	struct cryo_proc *p;
+
+	if (!all)
+		cryo_for_each_proc(p, req) {
+			cond_resched();
+			if (!p->omitted && cryo_notify_ends_later(p))
+				return;
+		}
+	cryo_connections_abort(req);
+}
+
 /*
  * All are told, whatever some of them answer; those whose callbacks go on after the checkpoint when these have ended, unless
  * it is to come first.
@@ -113,7 +127,7 @@ static int send_signals(struct cryo_request *req, bool last)
 	if (!req->signal)
 		return 0;
 	if (req->signal == SIGKILL)
-		cryo_connections_abort(req);
+		abort_connections(req, all);
 	cryo_for_each_proc(p, req) {
 		cond_resched();
 		if (p->omitted || p->signalled || (!all && cryo_notify_ends_later(p)))
@@ -331,7 +345,7 @@ static long ioctl_thaw(struct cryo_request *req, unsigned long signal)
 		return -EINTR;
 	if (req->state == CRYO_STATE_HELD) {
 		if (signal == SIGKILL)
-			cryo_connections_abort(req);
+			abort_connections(req, req->args.announced_signal < 0);
 		ret = signal ? signal_scope(req, signal) : 0;
 		if (!ret) {
 			req->signal = signal;

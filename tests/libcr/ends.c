@@ -322,10 +322,10 @@ static void nothing_is_lost(void)
 	pid_t pid;
 
 	if (ftruncate(fd, 4096))
-		return;
+		_exit(1);
 	at = (volatile unsigned long *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
-		return;
+		_exit(1);
 	for (i = 0; i < 5; i++) {
 		at[0] = at[1] = at[2] = 0;
 		pid = fork();

@@ -23,7 +23,8 @@
 #define PATIENCE_MS 60000		/* a call is repeated after 1, 3, 7, 15, 31 s */
 
 static struct sockaddr_in place = { .sin_family = AF_INET };
-static int listening, polled;
+static int listening, polled, fixed;
+static in_port_t fixed_port;
 static pid_t caller;
 
 static int state_of(int fd)
@@ -44,6 +45,29 @@ static int call(int flags)
 	return fd;
 }
 
+static in_port_t own_port(int fd)
+{
+	struct sockaddr_in name;
+	socklen_t size = sizeof(name);
+
+	CRT_SYS(getsockname(fd, (struct sockaddr *)&name, &size));
+	return name.sin_port;
+}
+
+/* From a port of the program's choice, with an option that has to be set before. */
+static void call_from_own_port(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int count = 9;
+
+	fixed = (int)CRT_SYS(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+	CRT_SYS(setsockopt(fixed, IPPROTO_TCP, TCP_SYNCNT, &count, sizeof(count)));
+	CRT_SYS(bind(fixed, (struct sockaddr *)&name, sizeof(name)));
+	fixed_port = own_port(fixed);
+	if (connect(fixed, (struct sockaddr *)&place, sizeof(place)) && errno != EINPROGRESS)
+		crt_die("connect: %s", strerror(errno));
+}
+
 static void setup(void)
 {
 	socklen_t size = sizeof(place);
@@ -56,6 +80,7 @@ static void setup(void)
 	for (int i = 0; i < CALLS && (!polled || state_of(polled) != SYN_SENT); i++)
 		polled = call(SOCK_NONBLOCK);
 	crt_same(state_of(polled), SYN_SENT, "nobody answers");
+	call_from_own_port();
 	caller = (pid_t)CRT_SYS(fork());
 	if (!caller) {
 		char byte = 'c';
@@ -91,6 +116,9 @@ static void verify(void)
 	socklen_t size = sizeof(error);
 
 	crt_same(poll(&done, 1, 0), 0, "the call has not ended");
+	crt_same(own_port(fixed), fixed_port, "a port that the program has chosen");
+	crt_same(state_of(fixed), SYN_SENT, "is called from");
+	CRT_SYS(close(fixed));
 	crt_ok(fcntl(polled, F_GETFL) & O_NONBLOCK, "the socket does not block");
 	crt_ok(accept_all(&done, &status), "both calls end when there is room");
 	CRT_SYS(getsockopt(polled, SOL_SOCKET, SO_ERROR, &error, &size));

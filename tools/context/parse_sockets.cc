@@ -19,7 +19,7 @@ constexpr std::size_t kMaxDatagram = 65535;
 constexpr std::size_t kMaxPassed = 253;  // SCM_MAX_FD
 constexpr std::uint32_t kStateFlags =
     CRYO_SOCK_STATE_UNLINKED | CRYO_SOCK_STATE_LISTENER | CRYO_SOCK_STATE_ANY_ADDRESS |
-    CRYO_SOCK_STATE_FREEBIND | CRYO_SOCK_STATE_REUSEPORT;
+    CRYO_SOCK_STATE_FREEBIND | CRYO_SOCK_STATE_REUSEPORT | CRYO_SOCK_STATE_BOUND;
 
 // Takes from the front of `rest`.
 std::span<const std::byte> take(const Payload& payload, std::span<const std::byte>& rest, std::size_t size,

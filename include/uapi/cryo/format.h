@@ -637,6 +637,7 @@ struct cryo_sock_state {
 #define CRYO_SOCK_STATE_ANY_ADDRESS	(1U << 2)	/* UDP: bound to a port alone; its address is one that connect() chose */
 #define CRYO_SOCK_STATE_FREEBIND	(1U << 3)	/* as CRYO_SOCK_FREEBIND */
 #define CRYO_SOCK_STATE_REUSEPORT	(1U << 4)	/* as CRYO_SOCK_REUSEPORT */
+#define CRYO_SOCK_STATE_BOUND		(1U << 5)	/* CRYO_SOCK_CONNECTING: the program has chosen address or port by bind(2) */
 
 /*
  * What waits to be received.  Tail: messages, each a struct cryo_sock_message, @files ids (u32) of

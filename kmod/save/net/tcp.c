@@ -357,6 +357,8 @@ static void describe_state(struct cryo_capture *c, struct cryo_object *o, struct
 	/* Also when it has been answered since: no process has been told. */
 	if (o->calling && sk->sk_state != TCP_CLOSE) {
 		out->state = CRYO_SOCK_CONNECTING;
+		if (sk->sk_userlocks & (SOCK_BINDADDR_LOCK | SOCK_BINDPORT_LOCK))
+			out->flags |= CRYO_SOCK_STATE_BOUND;
 	} else if (other) {
 		out->state = CRYO_SOCK_CONNECTED;
 		out->peer = other->id;

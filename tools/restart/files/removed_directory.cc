@@ -2,8 +2,10 @@
 // Directories that have been removed while somebody was in them: made, opened, and removed again.  Nothing
 // can be in them, so an empty one is what it was.
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,19 +23,31 @@
 namespace cryo {
 namespace {
 
-// In `parent`, which looks afterwards as it did before.
+constexpr const char* kParents[] = {"/tmp", "/var/tmp", "/dev/shm", "/"};
+
+// In `parent`. Nothing: it cannot be made there.
 UniqueFd make_below(int parent) {
   const std::string name = "cryo-" + random_part();
-  struct stat before;
-  if (::fstat(parent, &before) != 0 || names::mkdir_below(parent, name, 0700) != 0) return {};
+  if (names::mkdir_below(parent, name, 0700) != 0) return {};
   UniqueFd fd = names::open_below(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
   const int error = errno;
-  (void)names::unlinkat(parent, name, AT_REMOVEDIR);
+  struct stat now;
+  if (names::unlinkat(parent, name, AT_REMOVEDIR) != 0) fail_errno("cannot remove the directory {} that has just been created", name);
+  if (!fd) fail(error, "cannot open a removed directory that has just been recreated");
+  if (::fstat(fd.get(), &now) != 0 || now.st_nlink != 0) fail(ESTALE, "the directory {} was replaced when it had just been created", name);
+  return fd;
+}
+
+// The same in a temporary file system of the job's, which looks afterwards as it did before.
+UniqueFd make_unseen(int parent) {
+  struct stat before;
+  struct statfs system;
+  if (::fstat(parent, &before) != 0 || ::fstatfs(parent, &system) != 0) return {};
+  UniqueFd fd = make_below(parent);
   cryo_inode wanted{};
   wanted.mtime_sec = before.st_mtim.tv_sec;
   wanted.mtime_nsec = static_cast<std::uint32_t>(before.st_mtim.tv_nsec);
-  (void)names::set_time(parent, wanted);
-  if (!fd) fail(error, "cannot open a removed directory that has just been recreated");
+  if (fd && system.f_type == TMPFS_MAGIC) (void)names::set_time(parent, wanted);
   return fd;
 }
 
@@ -55,9 +69,9 @@ UniqueFd with_attributes(UniqueFd fd, const std::string& path, const DirectoryAt
   return fd;
 }
 
-// Somebody has taken the name, or nothing can be made there: another one will do, in the root directory of who has it.
-std::string substitute(const std::string& path, const std::string& root, MissingDirectories& missing) {
-  for (std::string name : {path + ".XXXXXX", root + "/tmp/cryo-XXXXXX"}) {
+// Somebody has taken the name, or nothing can be made there: another one will do.
+std::string substitute(const std::string& path, MissingDirectories& missing) {
+  for (std::string name : {path + ".XXXXXX", std::string("/tmp/cryo-XXXXXX")}) {
     if (name.front() != '/' || !names::make_temporary_directory(name)) continue;
     missing.note(name);
     return name;
@@ -66,29 +80,31 @@ std::string substitute(const std::string& path, const std::string& root, Missing
 }
 
 // On the machine's own tree. Nothing: it cannot be made there.
-UniqueFd make_on_machine(CreatedPaths& created, std::string path, const std::string& root) {
+UniqueFd make_on_machine(CreatedPaths& created, std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const DeathDeferred deferred(created);
   MissingDirectories missing(created);
-  if (path.empty() || !missing.make(path)) path = substitute(path, root, missing);
+  if (path.empty() || !missing.make(path)) path = substitute(path, missing);
   if (path.empty()) return {};
   UniqueFd fd = names::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!fd) fail_errno("cannot open {}", path);
   return fd;
 }
 
-// In a mount namespace of the job's own, the root directory of which is `place`: where it was, or somewhere in the root directory of who
-// has it. `..` must lead neither to the machine's tree nor out of that. Nothing: it cannot be made there.
-UniqueFd make_in_namespace(CreatedPaths& created, int place, const std::string& path, const std::string& root) {
+// In the root directory `root` of who has it, whose name it has below `top`: where it was, or somewhere else in there. `..` must lead
+// neither to the machine's tree nor out of that. Nothing: it cannot be made there.
+UniqueFd make_in_root(CreatedPaths& created, int top, const std::string& path, const std::string& root) {
   const DeathDeferred deferred(created);
+  const UniqueFd own = names::open_in_root(top, root.empty() ? "/" : root, O_PATH | O_DIRECTORY);
+  if (!own) return {};
   const std::string::size_type slash = path.find_last_of('/');
-  std::vector<std::string> parents;
-  if (slash != std::string::npos) parents.push_back(path.substr(0, slash));
-  for (const char* other : {"/tmp", "/var/tmp", "/dev/shm", ""}) parents.push_back(root + other);
+  std::vector<std::string> parents(std::begin(kParents), std::end(kParents));
+  if (slash != std::string::npos && path.starts_with(root + "/"))
+    parents.insert(parents.begin(), path.substr(root.size(), slash - root.size()) + "/");
   for (const std::string& parent : parents) {
-    const UniqueFd at = names::open_in_root(place, parent.empty() ? "/" : parent, O_PATH | O_DIRECTORY);
+    const UniqueFd at = names::open_in_root(own.get(), parent, O_PATH | O_DIRECTORY);
     if (!at) continue;
-    if (UniqueFd fd = make_below(at.get())) return fd;
+    if (UniqueFd fd = make_unseen(at.get())) return fd;
   }
   return {};
 }
@@ -101,24 +117,29 @@ TreeOf tree_of(const RestartOptions& options, const Process& process, const Thre
   return {process.namespaces.mnt, path == "/" ? "" : path};
 }
 
+// Of the first that uses it, or may receive it.
 TreeOf tree_of_file(const FileRestoreInput& input, const File& file, const FileUse& use) {
-  const Process& process = input.context.processes[use.process];
-  TreeOf tree = tree_of(input.options, process, process.threads.front());
-  // It has come from another one.
-  if (tree.mnt != file.head.mnt) tree = {file.head.mnt, ""};
-  return tree;
+  for (const std::size_t index : use.processes) {
+    const Process& process = input.context.processes[index];
+    if (process.threads.empty() || process.namespaces.mnt != file.head.mnt) continue;
+    return tree_of(input.options, process, process.threads.front());
+  }
+  return {file.head.mnt, ""};
 }
 
 UniqueFd make_removed_directory(FileRestoreInput& input, const TreeOf& tree, const std::string& path,
                                 const DirectoryAttributes& attributes) {
   UniqueFd fd;
-  if (tree.mnt == 0) {
-    fd = make_on_machine(input.created, path, tree.root);
-  } else {
+  if (tree.mnt != 0) {
     const auto place = input.roots.find(tree.mnt);
     if (place == input.roots.end())
       fail(ESRCH, "cannot recreate the removed directory {}: its mount namespace {} is not there", path, tree.mnt);
-    fd = make_in_namespace(input.created, place->second.get(), path, tree.root);
+    fd = make_in_root(input.created, place->second.get(), path, tree.root);
+  } else if (!tree.root.empty()) {
+    const UniqueFd top = names::open("/", O_PATH | O_DIRECTORY);
+    fd = make_in_root(input.created, top.get(), path, tree.root);
+  } else {
+    fd = make_on_machine(input.created, path);
   }
   const int error = errno;
   if (!fd) fd = make_apart();
@@ -146,6 +167,7 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
   for (std::size_t i = 0; i < input.context.processes.size(); ++i) {
     const Process& process = input.context.processes[i];
     const NamesOf theirs(input.context, i);
+    if (process.threads.empty()) continue;
     if (process.cwd) make(process.cwd->head, process.cwd->path, process, process.threads.front());
     for (const Thread& thread : process.threads)
       if (thread.fs) make(thread.fs->head.cwd, thread.fs->path, process, thread);

@@ -472,19 +472,22 @@ void Sockets::make_tcp_reset(const File& file) {
   keep_peer(file.id, listener.get());
 }
 
-// A call that nobody had answered: the program finds out itself how it ends. Its own name is one that it has not been told yet, and may
-// become another one.
+// A call that nobody had answered: the program finds out itself how it ends. All that decides where it goes is set before.
 void Sockets::make_tcp_connecting(const File& file) {
   const SocketState& state = *file.connection;
   UniqueFd fd = new_socket(input_, file);
-  if (port_of(state.name) != 0) (void)bind_to(input_, fd.get(), state.name, false);
+  if (state.head.flags & CRYO_SOCK_STATE_FREEBIND) set_flag(fd.get(), IPPROTO_IP, IP_FREEBIND, 1);
+  if (shares_port(input_.context, file)) set_flag(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+  set_socket_options(fd.get(), file);
+  // What the kernel has chosen need not be the same: routes may have changed, too.
+  if (state.head.flags & CRYO_SOCK_STATE_BOUND)
+    patiently("bind to", port_of(state.name), [&] { return bind_to(input_, fd.get(), name_to_bind(file, state.name)); });
   const int flags = ::fcntl(fd.get(), F_GETFL);
   if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) fail_errno("cannot set the flags of a socket");
-  if (::connect(fd.get(), raw(state.peer_name), size_of(state.peer_name)) != 0 && errno != EINPROGRESS) {
-    make_tcp_reset(file);  // no route, for instance: an error, as it would have been
-    return;
-  }
+  const int error = ::connect(fd.get(), raw(state.peer_name), size_of(state.peer_name)) == 0 ? 0 : errno;
   if (::fcntl(fd.get(), F_SETFL, flags) != 0) fail_errno("cannot set the flags of a socket");
+  // No route, for instance. Who waits in connect(2) calls again, and is told; who asks for the end of a call finds it reset.
+  if (error != 0 && error != EINPROGRESS && (file.head.flags & O_NONBLOCK)) return make_tcp_reset(file);
   keep(file.id, std::move(fd));
 }
 
@@ -548,7 +551,7 @@ void Sockets::finish_tcp(const FileLookup& lookup) {
       for (const SocketMessage& message : file.queue) write_all(from, message.data);
     }
     const cryo_sock_state& head = file.connection->head;
-    if (gone != peers_.end() && (head.state == CRYO_SOCK_RESET || head.error == ECONNRESET))
+    if (gone != peers_.end() && (head.state == CRYO_SOCK_RESET || head.state == CRYO_SOCK_CONNECTING || head.error == ECONNRESET))
       reset_by(gone->second);
   }
 }
