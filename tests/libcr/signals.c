@@ -248,7 +248,8 @@ static int omits(void *arg)
 	return 0;
 }
 
-static void leaves_out(void)
+/* Returns when the callback of its child, which does not, has come behind the checkpoint. */
+static void leave_out(void)
 {
 	pid_t child;
 
@@ -266,6 +267,11 @@ static void leaves_out(void)
 	shared->other = child;
 	shared->ready = 1;
 	wait_for(&shared->after);
+}
+
+static void leaves_out(void)
+{
+	leave_out();
 	make_worker();
 	for (;;)
 		pause();
@@ -283,6 +289,94 @@ static void omitted(void)
 	is(state_of(shared->other), 'Z', "its child is killed");
 	is(shared->made, 1, "it has made another one");
 	is(workers_that("S"), 1, "which goes on, too");
+	kill(pid, SIGKILL);
+	end_workers();
+}
+
+/* One number after another. */
+static void next_pid(const char *after)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, after, strlen(after)) < 0)
+		_exit(1);
+	close(fd);
+}
+
+/* Its child has made another one, with a lower number: that is found first. */
+static void leaves_out_two(void)
+{
+	setpgid(0, 0);
+	leave_out();
+	next_pid("20000");
+	if (fork() == 0) {
+		next_pid("10000");
+		make_worker();
+		shared->workers[shared->made++] = getpid();
+	}
+	for (;;)
+		pause();
+}
+
+static void omitted_below(void)
+{
+	pid_t pid;
+
+	prepare();
+	pid = start(leaves_out_two);
+	is(run("exec cr_checkpoint --kill -f a --group %d", pid), 0, "--kill of a group with one that leaves itself out");
+	pause_ms(300);
+	is(state_of(pid), 'S', "it goes on");
+	is(state_of(shared->other), 'Z', "its child is killed");
+	is(shared->made, 2, "it has made a child with another one");
+	ok(shared->workers[0] < shared->workers[1], "the number of that is lower");
+	is(workers_that("S"), 2, "both go on");
+	kill(pid, SIGKILL);
+	end_workers();
+}
+
+enum { AT_ONCE = 8, LAUNCHES = 20000 };
+
+/* There is a new one at any time. */
+static void launches(void)
+{
+	pid_t at_once[AT_ONCE] = {};
+	int i;
+
+	leave_out();
+	for (i = 0; i < LAUNCHES; i++) {
+		pid_t *place = &at_once[i % AT_ONCE];
+
+		if (*place)
+			waitpid(*place, NULL, 0);
+		*place = fork();
+		if (*place == 0) {
+			pause_ms(20);
+			_exit(0);
+		}
+		shared->value++;
+	}
+	for (;;)
+		pause();
+}
+
+static void omitted_launcher(void)
+{
+	struct timespec before, after;
+	pid_t pid;
+	int made;
+
+	prepare();
+	pid = start(launches);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	is(run("exec cr_checkpoint --kill -f a %d 2>log", pid), 0, "--kill of one that leaves itself out, and makes others all the time");
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	ok(after.tv_sec - before.tv_sec < 8, "is not waited for (%d s)", (int)(after.tv_sec - before.tv_sec));
+	ok(system("grep WARNING log"), "and is no trouble");
+	is(state_of(shared->other), 'Z', "its child is killed");
+	made = shared->value;
+	pause_ms(500);
+	ok(made > 1 && shared->value > made, "it goes on (%d, %d)", made, shared->value);
 	kill(pid, SIGKILL);
 	end_workers();
 }
@@ -337,6 +431,8 @@ int main(int argc, char **argv)
 	is(job(stops_supervisor), 0, "a supervisor is stopped");
 	is(job(spares_others), 0, "another user's process");
 	is(job(omitted), 0, "a process that leaves itself out");
+	is(job(omitted_below), 0, "one whose child makes another");
+	is(job(omitted_launcher), 0, "one that makes others all the time");
 	is(job(never), 0, "a callback without end");
 	return finish();
 }
