@@ -355,7 +355,7 @@ using TaskVisitor = void (*)(pid_t tid, int argument);
 bool visit_uninitialised(TaskVisitor visitor, int argument);
 // Is the thread not to be sent CR_SIGNUM, as it blocks that? Yes as well if it has ended, or it cannot be seen.
 bool blocks_signal(pid_t tid);
-// Is CR_SIGNUM pending for the thread, and not only for the process? Yes as well if that cannot be seen.
+// Is CR_SIGNUM pending for the thread, and not only for the process? No if that cannot be seen.
 bool is_pending(pid_t tid);
 // Does the thread sleep, as in a call that waits? Yes as well if it cannot be seen.
 bool is_asleep(pid_t tid);

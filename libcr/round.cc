@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -483,11 +484,15 @@ namespace {
 
 constexpr int kSectionMs = 1000;  // who is in a section may wait for the caller
 
-// Is there anybody else in a section? For so long that he is not to be waited for: counts what is left of that in `ms`.
-bool is_section_long(int& ms) {
-  if (!g_process.sections.is_other_inside()) return false;
-  ms -= kPollMs;
-  return ms <= 0;
+// Is there anybody else in a section? For so long that he is not to be waited for, since the time `since`; 0: not yet. However
+// often signals of the program end the wait in between.
+bool is_section_long(std::int64_t& since) {
+  if (!g_process.sections.is_other_inside()) {
+    since = 0;
+    return false;
+  }
+  if (since == 0) since = now_ms();
+  return now_ms() - since >= kSectionMs;
 }
 
 // In a round or a section nobody asks the caller.
@@ -499,16 +504,52 @@ bool may_be_asked() {
 // Whether the round `begun` has come to that. Another process, the child of a fork in a callback, has no such round.
 bool wait_until_asked(std::uint32_t begun) {
   const std::uint32_t forks = g_process.forks;
-  int ms = kSectionMs;
+  std::int64_t since = 0;
   for (std::uint32_t asked = g_round.asked; static_cast<std::int32_t>(asked - begun) < 0; asked = g_round.asked) {
-    if (is_section_long(ms)) return false;
+    if (is_section_long(since)) return false;
     futex_wait(g_round.asked, asked, kPollMs);
     if (forks != g_process.forks) break;
   }
   return forks == g_process.forks;
 }
 
-constexpr int kOthers = 16;  // signals of others that are taken to get at ours
+// Signals of others, which are taken to get at ours. Without the C library's memory, of which a thread may have the lock for good.
+class Others {
+ public:
+  Others() = default;
+  Others(const Others&) = delete;
+  Others& operator=(const Others&) = delete;
+  ~Others() { leave(); }
+  // For one more.
+  bool has_room() { return count_ < room_ || grow(); }
+  void add(const siginfo_t& info) { all_[count_++] = info; }
+  siginfo_t* begin() { return all_; }
+  siginfo_t* end() { return all_ + count_; }
+
+ private:
+  static constexpr std::size_t kFew = 16;
+  static constexpr std::size_t kTimes = 8;
+
+  void leave() {
+    if (all_ != few_) ::munmap(all_, room_ * sizeof(siginfo_t));
+  }
+  bool grow() {
+    const std::size_t room = room_ * kTimes;
+    void* const more =
+        ::mmap(nullptr, room * sizeof(siginfo_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (more == MAP_FAILED) return false;
+    ::memcpy(more, all_, count_ * sizeof(siginfo_t));
+    leave();
+    all_ = static_cast<siginfo_t*>(more);
+    room_ = room;
+    return true;
+  }
+
+  siginfo_t few_[kFew];
+  siginfo_t* all_ = few_;
+  std::size_t room_ = kFew;
+  std::size_t count_ = 0;
+};
 
 // One CR_SIGNUM that is pending for the thread itself, if there is one: those for the process are not touched.
 bool take_signal(siginfo_t& info) {
@@ -523,22 +564,41 @@ bool put_back(siginfo_t& info) {
   return ::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), own_tid(), CR_SIGNUM, &info) == 0;
 }
 
+constexpr int kBackMs = 1000;  // for all of them
+constexpr timespec kBackPause{0, 1000000};
+
+// There was room for it a moment ago, which others of the user may have taken: it is waited for, until `end`. A signal that cannot be
+// queued then comes without its value, as one of kill(2) does, which takes no room.
+void give_back(siginfo_t& info, std::int64_t end) {
+  while (!put_back(info)) {
+    if (now_ms() >= end) {
+      siginfo_t bare{};
+      bare.si_signo = CR_SIGNUM;
+      bare.si_code = SI_USER;
+      put_back(bare);
+      return;
+    }
+    ::nanosleep(&kBackPause, nullptr);
+  }
+}
+
 // Ours do not stay pending for a thread that has answered, where each counts against the user's RLIMIT_SIGPENDING. Those of others do,
 // in their order; and so does ours when it is that of the next round, which may have begun by now. Returns false if it cannot.
 bool take_signals() {
-  siginfo_t others[kOthers];
+  Others others;
+  siginfo_t info{};
   siginfo_t own{};
   bool taken = false;
-  int count = 0;
-  while (count < kOthers && take_signal(others[count])) {
-    if (!is_ours(others[count])) {
-      ++count;
-    } else {
-      own = others[count];
+  while (others.has_room() && take_signal(info)) {
+    if (is_ours(info)) {
+      own = info;
       taken = true;
+    } else {
+      others.add(info);
     }
   }
-  for (int i = 0; i < count; ++i) put_back(others[i]);
+  const std::int64_t end = now_ms() + kBackMs;
+  for (siginfo_t& other : others) give_back(other, end);
   return !taken || static_cast<Phase>(t_thread->phase.load()) != Phase::kAsked || put_back(own);
 }
 

@@ -152,7 +152,7 @@ bool blocks_signal(pid_t tid) {
 bool is_pending(pid_t tid) {
   StatusText text;
   const char* const pending = status_of(tid, "\nSigPnd:", text);
-  return pending == nullptr || (std::strtoull(pending, nullptr, 16) >> (CR_SIGNUM - 1) & 1) != 0;
+  return pending != nullptr && (std::strtoull(pending, nullptr, 16) >> (CR_SIGNUM - 1) & 1) != 0;
 }
 
 bool is_asleep(pid_t tid) {

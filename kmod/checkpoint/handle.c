@@ -155,36 +155,19 @@ static bool is_signal_due(struct cryo_request *req)
 	return false;
 }
 
-/* Who has left himself out goes on, and so does whom he has made since. @last: of those that were known before. */
-static void leave_out_children(struct cryo_request *req, struct list_head *last)
-{
-	struct cryo_proc *p = list_entry(last, struct cryo_proc, node), *parent;
-	struct task_struct *task;
-
-	list_for_each_entry_continue(p, &req->procs, node) {
-		rcu_read_lock();
-		task = pid_task(p->tgid, PIDTYPE_TGID);
-		parent = task ? cryo_find_proc(req, rcu_dereference(task->real_parent)) : NULL;
-		rcu_read_unlock();
-		p->omitted = parent && parent->omitted;
-		cond_resched();
-	}
-}
-
 /*
  * SIGKILL and SIGSTOP are to leave nobody of the job running.  Who has run until now may have made others, and does so until he gets
  * the signal, the more as those that he has made end by it: so all come to rest once more, and who is new is found as at the
- * checkpoint, if the caller may trace him.  Other signals are the programs' own to pass on.
+ * checkpoint, if the caller may trace him; but whom one that has left himself out has made since, who goes on with him.  Other signals are
+ * the programs' own to pass on.
  */
 static void freeze_for_signal(struct cryo_request *req)
 {
-	struct list_head *last = req->procs.prev;
 	int err;
 
 	if (!sig_kernel_only(req->signal) || !is_signal_due(req))
 		return;
 	err = cryo_freeze_again(req);
-	leave_out_children(req, last);
 	if (err)
 		cryo_log(&req->log,
 			 "pid %d (%s): WARNING: processes that have been made since the checkpoint may not get signal %d: %pe",

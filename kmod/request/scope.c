@@ -147,6 +147,27 @@ static bool is_skipped(struct cryo_request *req, struct task_struct *task)
 	return false;
 }
 
+#define MOST_ABOVE	128	/* that one RCU section asks of each number */
+
+/*
+ * With rcu_read_lock(), of a task that was alive in it: has it been made since the checkpoint by one that has left itself out, or by one
+ * that has been made so?  The latter are not taken either, so the next one above that is decides.  Who was there at the checkpoint
+ * is part of it, whoever made him.
+ */
+static bool is_made_outside(struct cryo_request *req, struct task_struct *task)
+{
+	struct cryo_proc *above = NULL;
+	unsigned int i;
+
+	if (!req->freeze_ns)
+		return false;
+	for (i = 0; !above && task->pid && i < MOST_ABOVE; i++) {
+		task = rcu_dereference(task->real_parent);
+		above = cryo_find_proc(req, task);
+	}
+	return above && above->omitted;
+}
+
 /* With rcu_read_lock(). */
 static bool process_wanted(void *arg, struct task_struct *task)
 {
@@ -156,7 +177,7 @@ static bool process_wanted(void *arg, struct task_struct *task)
 	return !(task->flags & PF_KTHREAD) && task->exit_state != EXIT_DEAD &&
 	       !is_left_out(req, task) && !cryo_find_proc(req, task) &&
 	       in_scope(req, task, &on_behalf) && !is_dead_orphan(req, task) &&
-	       !is_skipped(req, task);
+	       !is_made_outside(req, task) && !is_skipped(req, task);
 }
 
 static bool has_memory(void *arg, struct task_struct *thread)
@@ -342,7 +363,8 @@ static int add_found(struct cryo_request *req, struct task_struct *task)
 	bool in;
 
 	rcu_read_lock();
-	in = in_scope(req, task, &on_behalf);
+	/* Who has been waited for keeps the address of his parent, which may have gone since. */
+	in = pid_alive(task) && in_scope(req, task, &on_behalf) && !is_made_outside(req, task);
 	rcu_read_unlock();
 	if (in)
 		err = add_process(req, task, on_behalf);

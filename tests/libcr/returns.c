@@ -8,6 +8,7 @@
 #endif
 #include <dirent.h>
 #include <semaphore.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -18,6 +19,7 @@
 enum { ROUNDS = 10 };
 
 static volatile int answer, ended, refused, goes_on;
+static sem_t limited;
 
 static int callback(void *arg)
 {
@@ -190,6 +192,8 @@ static bool is_pending(const char *field)
 	return mask >> (CR_SIGNUM - 1) & 1;
 }
 
+enum { MOST = 60 };
+
 /* How many are pending, the values one after the other in @values. */
 static int take_all(char *values)
 {
@@ -200,24 +204,30 @@ static int take_all(char *values)
 
 	sigemptyset(&set);
 	sigaddset(&set, CR_SIGNUM);
-	for (; n < 30 && sigtimedwait(&set, &info, &now) == CR_SIGNUM; n++)
-		values[n] = info.si_code == SI_QUEUE && info.si_value.sival_int > 0 && info.si_value.sival_int < 10 ?
+	for (; n < MOST && sigtimedwait(&set, &info, &now) == CR_SIGNUM; n++)
+		values[n] = info.si_code == SI_QUEUE && info.si_value.sival_int > 0 && info.si_value.sival_int < MOST ?
 			    (char)('0' + info.si_value.sival_int) : 'x';
 	values[n] = '\0';
 	return n;
 }
 
-/* Ours do not stay: each counts for the user's limit. Others' do. */
-static void pending(void)
+static void block(void)
 {
-	char values[40];
 	sigset_t set;
-	int i, good = 0;
 
-	begin(CR_SIGNAL_CONTEXT);
 	sigemptyset(&set);
 	sigaddset(&set, CR_SIGNUM);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Ours do not stay: each counts for the user's limit. Others' do. */
+static void pending(void)
+{
+	char values[MOST + 1];
+	int i, good = 0;
+
+	begin(CR_SIGNAL_CONTEXT);
+	block();
 	for (i = 0; i < ROUNDS; i++)
 		good += request(0) == 0 && ended == 1 && result() == 0;
 	is(good, ROUNDS, "requests with CR_SIGNUM blocked");
@@ -233,6 +243,105 @@ static void pending(void)
 	ok(is_pending("ShdPnd:"), "those for the process, too");
 	take_all(values);
 	ok(!strcmp(values, "12345"), "all of them, in their order, and no other one: %s", values);
+}
+
+/* Ours is behind them. */
+static void many_pending(void)
+{
+	char values[MOST + 1], wanted[MOST + 1] = "";
+	int i;
+
+	begin(CR_SIGNAL_CONTEXT);
+	block();
+	for (i = 1; i <= 40; i++) {
+		queue(i, true);
+		wanted[i - 1] = (char)('0' + i);
+	}
+	is(request(0) == 0 && ended == 1 && result() == 0, true, "a request with many others' signals pending");
+	take_all(values);
+	ok(!strcmp(values, wanted), "all of them stay, in their order, and no other one: %s", values);
+}
+
+static int scarce;
+
+static void limit_to(rlim_t soft)
+{
+	struct rlimit limit;
+
+	getrlimit(scarce, &limit);
+	limit.rlim_cur = soft;
+	setrlimit(scarce, &limit);
+}
+
+/* From here until the request returns. */
+static int makes_scarce(void *arg)
+{
+	(void)arg;
+	cr_checkpoint(CR_CHECKPOINT_READY);
+	limit_to(0);
+	sem_post(&limited);
+	return 0;
+}
+
+static void *gives_back(void *arg)
+{
+	sem_wait(&limited);
+	pause_ms(300);
+	limit_to(*(rlim_t *)arg);
+	return NULL;
+}
+
+/* With signals pending, and nothing left of @what, until somebody gives that back. Returns for whom some are then: 1: the process, 2: the thread. */
+static int request_with_scarce(int what, bool again, char *values)
+{
+	struct rlimit limit;
+	pthread_t thread;
+	int i, left;
+
+	sem_init(&limited, 0, 0);
+	scarce = what;
+	getrlimit(what, &limit);
+	begin(CR_SIGNAL_CONTEXT);
+	cr_register_callback(makes_scarce, NULL, CR_SIGNAL_CONTEXT);
+	block();
+	if (again)
+		pthread_create(&thread, NULL, gives_back, &limit.rlim_cur);
+	for (i = 1; i <= 3; i++)
+		queue(i, what != RLIMIT_NOFILE);
+	is(request(0), 0, "a request");
+	if (again)
+		pthread_join(thread, NULL);
+	limit_to(limit.rlim_cur);
+	is(result(), 0, "it is made");
+	left = is_pending("ShdPnd:") + 2 * is_pending("SigPnd:");
+	take_all(values);
+	return left;
+}
+
+/* Others of the user may have taken the room that those had which are taken to get at ours. */
+static void no_room(void)
+{
+	char values[MOST + 1];
+
+	is(request_with_scarce(RLIMIT_SIGPENDING, false, values), 2, "where signals cannot be queued any more, the thread still has some");
+	ok(!strcmp(values, "x"), "without the values: %s", values);
+}
+
+static void room_again(void)
+{
+	char values[MOST + 1];
+
+	is(request_with_scarce(RLIMIT_SIGPENDING, true, values), 2, "where they can be a moment later, the thread has them");
+	ok(!strcmp(values, "123"), "all of them: %s", values);
+}
+
+/* /proc cannot be read. */
+static void no_descriptors(void)
+{
+	char values[MOST + 1];
+
+	is(request_with_scarce(RLIMIT_NOFILE, false, values) & 1, 1, "without descriptors, signals for the process stay there");
+	ok(strstr(values, "123"), "all of them: %s", values);
 }
 
 /* ---- who is not at its end yet when the caller's callbacks are */
@@ -348,6 +457,40 @@ static int waits(void *arg)
 	while (!goes_on)
 		pause_ms(5);
 	return 0;
+}
+
+static void *in_section_a_while(void *arg)
+{
+	cr_client_id_t id = cr_init();
+
+	(void)arg;
+	cr_enter_cs(id);
+	sem_post(&inside);
+	pause_ms(600);
+	cr_leave_cs(id);
+	return NULL;
+}
+
+/* However many signals come meanwhile. */
+static void short_section(void)
+{
+	struct itimerval often = { { 0, 4000 }, { 0, 4000 } }, never = {};
+	struct sigaction action = {};
+	pthread_t thread;
+
+	begin(CR_SIGNAL_CONTEXT);
+	sem_init(&inside, 0, 0);
+	pthread_create(&thread, NULL, in_section_a_while, NULL);
+	sem_wait(&inside);
+	action.sa_handler = ticks;
+	action.sa_flags = SA_RESTART;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	is(request(0), 0, "a request while another thread is in a section for less than a second, and signals come");
+	is(ended, 1, "returns when the callbacks have run");
+	setitimer(ITIMER_REAL, &never, NULL);
+	is(result(), 0, "it is made");
+	pthread_join(thread, NULL);
 }
 
 static void thread_context(void)
@@ -564,9 +707,14 @@ int main(void)
 	is(job(leaves), 0, "leaving a section");
 	is(job(leaves_blocked), 0, "leaving a section with CR_SIGNUM blocked");
 	is(job(pending), 0, "signals that are pending");
+	is(job(many_pending), 0, "many of them");
+	is(job(no_room), 0, "without room for them");
+	is(job(room_again), 0, "with room a moment later");
+	is(job(no_descriptors), 0, "without descriptors");
 	is(job(ends_at_once), 0, "ending at once");
 	is(job(ends_with_ticks), 0, "ending at once, with signals");
 	is(job(other_section), 0, "another thread in a section");
+	is(job(short_section), 0, "for a short time");
 	is(job(thread_context), 0, "callbacks in thread context");
 	is(job(prepares), 0, "prepare functions");
 	is(job(blocked), 0, "signals that are blocked");

@@ -19,7 +19,7 @@ static struct {
 	volatile int made;		/* workers */
 	volatile pid_t workers[MOST];
 	volatile int ready, after, value;
-	volatile pid_t other;
+	volatile pid_t other, root;
 } *shared;
 
 static const char *self;		/* this program */
@@ -186,6 +186,21 @@ static int as_root(void)
 		pause();
 }
 
+static int make_suid(void)
+{
+	char command[300];
+
+	snprintf(command, sizeof(command), "cp %s suid && chmod 4755 suid && chmod 777 .", self);
+	return system(command);
+}
+
+/* Who may be traced all the same. */
+static void become_user(void)
+{
+	if (setgid(USER) || setuid(USER) || prctl(PR_SET_DUMPABLE, 1))
+		_exit(1);
+}
+
 static int starts_other(void *arg)
 {
 	(void)arg;
@@ -205,9 +220,7 @@ static int starts_other(void *arg)
 
 static void starts_root(void)
 {
-	/* May be traced all the same. */
-	if (setgid(USER) || setuid(USER) || prctl(PR_SET_DUMPABLE, 1))
-		_exit(1);
+	become_user();
 	cr_init();
 	cr_register_callback(starts_other, NULL, CR_THREAD_CONTEXT);
 	shared->ready = 1;
@@ -217,12 +230,10 @@ static void starts_root(void)
 
 static void spares_others(void)
 {
-	char command[300];
 	pid_t pid;
 
 	prepare();
-	snprintf(command, sizeof(command), "cp %s suid && chmod 4755 suid && chmod 777 .", self);
-	is(system(command), 0, "a program that becomes root");
+	is(make_suid(), 0, "a program that becomes root");
 	unlink("log");
 	pid = start(starts_root);
 	is(run("exec setpriv --reuid 1000 --regid 1000 --clear-groups cr_checkpoint --kill -f a %d 2>log", pid), 0,
@@ -248,14 +259,15 @@ static int omits(void *arg)
 	return 0;
 }
 
-static void leaves_out(void)
+/* Returns when the callback of its child, which does not, has come behind the checkpoint. */
+static void leave_out(int (*childs)(void *))
 {
 	pid_t child;
 
 	child = fork();
 	if (child == 0) {
 		cr_init();
-		cr_register_callback(callback, (void *)1500L, CR_THREAD_CONTEXT);
+		cr_register_callback(childs, (void *)1500L, CR_THREAD_CONTEXT);
 		shared->value = 1;
 		for (;;)
 			pause();
@@ -266,6 +278,11 @@ static void leaves_out(void)
 	shared->other = child;
 	shared->ready = 1;
 	wait_for(&shared->after);
+}
+
+static void leaves_out(void)
+{
+	leave_out(callback);
 	make_worker();
 	for (;;)
 		pause();
@@ -283,6 +300,98 @@ static void omitted(void)
 	is(state_of(shared->other), 'Z', "its child is killed");
 	is(shared->made, 1, "it has made another one");
 	is(workers_that("S"), 1, "which goes on, too");
+	kill(pid, SIGKILL);
+	end_workers();
+}
+
+/* One number after another. */
+static void next_pid(const char *after)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, after, strlen(after)) < 0)
+		_exit(1);
+	close(fd);
+}
+
+/* Its child has made another one, with a lower number: that is found first. */
+static void leaves_out_two(void)
+{
+	setpgid(0, 0);
+	leave_out(callback);
+	next_pid("20000");
+	if (fork() == 0) {
+		next_pid("10000");
+		make_worker();
+		shared->workers[shared->made++] = getpid();
+	}
+	for (;;)
+		pause();
+}
+
+static void omitted_below(void)
+{
+	pid_t pid;
+
+	prepare();
+	pid = start(leaves_out_two);
+	is(run("exec cr_checkpoint --kill -f a --group %d", pid), 0, "--kill of a group with one that leaves itself out");
+	pause_ms(300);
+	is(state_of(pid), 'S', "it goes on");
+	is(state_of(shared->other), 'Z', "its child is killed");
+	is(shared->made, 2, "it has made a child with another one");
+	ok(shared->workers[0] < shared->workers[1], "the number of that is lower");
+	is(workers_that("S"), 2, "both go on");
+	kill(pid, SIGKILL);
+	end_workers();
+}
+
+static int makes_late(void *arg)
+{
+	(void)arg;
+	if (cr_checkpoint(CR_CHECKPOINT_READY) == 0) {
+		shared->after = 1;
+		wait_for(&shared->root);
+		make_worker();
+		pause_ms(1500);
+	}
+	return 0;
+}
+
+static void leaves_out_root(void)
+{
+	pid_t pid;
+
+	become_user();
+	leave_out(makes_late);
+	pid = fork();
+	if (pid == 0) {
+		execl("./suid", "suid", "as-root", NULL);
+		_exit(1);
+	}
+	shared->root = pid;
+	for (;;)
+		pause();
+}
+
+/* Nobody of those that it has made is looked at, or waited for. */
+static void omitted_root(void)
+{
+	pid_t pid;
+
+	prepare();
+	is(make_suid(), 0, "a program that becomes root");
+	pid = start(leaves_out_root);
+	is(run("exec setpriv --reuid 1000 --regid 1000 --clear-groups cr_checkpoint --kill -f a %d 2>log", pid), 0,
+	   "--kill of one that leaves itself out, and starts that");
+	pause_ms(500);
+	ok(system("grep 'may not get signal' log"), "nothing is said of it");
+	is(state_of(pid), 'S', "it goes on");
+	ok(shared->root && strchr("RSD", state_of(shared->root)), "so does the other one");
+	is(state_of(shared->other), 'Z', "its child is killed");
+	is(workers_that("RSDT"), 0, "and whom that has made since");
+	if (shared->root)
+		kill(shared->root, SIGKILL);
 	kill(pid, SIGKILL);
 	end_workers();
 }
@@ -337,6 +446,8 @@ int main(int argc, char **argv)
 	is(job(stops_supervisor), 0, "a supervisor is stopped");
 	is(job(spares_others), 0, "another user's process");
 	is(job(omitted), 0, "a process that leaves itself out");
+	is(job(omitted_below), 0, "one whose child makes another");
+	is(job(omitted_root), 0, "one that starts a program of root's");
 	is(job(never), 0, "a callback without end");
 	return finish();
 }
