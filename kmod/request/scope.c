@@ -325,6 +325,20 @@ static void proc_free(struct cryo_proc *p)
 	kfree(p);
 }
 
+/* Who has been taken and is the parent of @p: of the request, which only the caller changes. */
+static struct cryo_proc *taken_parent(struct cryo_request *req, const struct cryo_proc *p)
+{
+	struct cryo_proc *parent = NULL;
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(p->tgid, PIDTYPE_TGID);
+	if (task)
+		parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
+	rcu_read_unlock();
+	return parent;
+}
+
 /* @on_behalf: of a participant; NULL: of nobody but the requester. */
 static int add_process(struct cryo_request *req, struct task_struct *task,
 		       const struct cred *on_behalf)
@@ -344,11 +358,10 @@ static int add_process(struct cryo_request *req, struct task_struct *task,
 	p->pid = pid_vnr(p->tgid);
 	get_task_comm(p->comm, task);
 	INIT_LIST_HEAD(&p->threads);
-	rcu_read_lock();
-	parent = parent_in_tree(req, task);
-	p->tree = parent;
-	p->tree_for = parent ? parent->tree_for : NULL;
-	rcu_read_unlock();
+	/* By its pid: once it has been waited for, its own pointer may lead to one that is freed. */
+	parent = taken_parent(req, p);
+	p->tree = parent && parent->tree;
+	p->tree_for = p->tree ? parent->tree_for : NULL;
 	err = claim_proc(req, p);
 	if (err)
 		proc_free(p);
@@ -402,20 +415,6 @@ bool cryo_scope_has_group(struct cryo_request *req, const struct cryo_forward *f
 		cond_resched();
 	}
 	return has;
-}
-
-/* Who has been taken and is the parent of @p: of the request, which only the caller changes. */
-static struct cryo_proc *taken_parent(struct cryo_request *req, const struct cryo_proc *p)
-{
-	struct cryo_proc *parent = NULL;
-	struct task_struct *task;
-
-	rcu_read_lock();
-	task = pid_task(p->tgid, PIDTYPE_TGID);
-	if (task)
-		parent = cryo_find_proc(req, rcu_dereference(task->real_parent));
-	rcu_read_unlock();
-	return parent;
 }
 
 /* @p belongs to a tree if one above it does, and so do all between the two. */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -194,6 +195,14 @@ void crt_sleep_ms(unsigned int ms)
 
 	while (nanosleep(&left, &left) == -1 && errno == EINTR)
 		;
+}
+
+void crt_leave_no_time_wait(void)
+{
+	const struct linger now = { .l_onoff = 1 };
+
+	for (int fd = 3; fd < 1024; fd++)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
 int64_t crt_gap_ns(void)

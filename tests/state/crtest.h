@@ -92,6 +92,7 @@ static inline size_t crt_page(void)
 }
 
 void crt_sleep_ms(unsigned int ms);	/* in spite of EINTR */
+void crt_leave_no_time_wait(void);	/* all sockets are aborted when they are closed: the next restart need not wait for ports */
 
 /* A pseudo-random pattern; crt_bad() returns the offset of the first wrong byte, -1 if none. */
 void crt_fill(void *where, size_t size, uint64_t seed);

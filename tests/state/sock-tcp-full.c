@@ -102,18 +102,13 @@ static void setup(void)
 
 static void verify(void)
 {
-	const int ends[] = { plain.from, plain.to, grown.from, grown.to };
-	const struct linger now = { .l_onoff = 1 };
-
 	crt_same((long long)drain(plain.to, plain.sent, true), (long long)plain.sent, "all bytes of a full connection");
 	crt_same((long long)drain(grown.to, grown.sent, true), (long long)grown.sent, "of one whose buffers have grown");
 	crt_same((long long)drain(orphan.to, orphan.sent, true), (long long)orphan.sent, "of one whose sender has been closed");
 	crt_same(recv(orphan.to, place, 1, 0), 0, "and then its end");
 	CRT_SYS(send(plain.from, "more", 4, 0));
 	crt_same(recv(plain.to, place, 4, MSG_WAITALL), 4, "more comes through");
-	/* The next restart need not wait for the ports (TIME_WAIT). */
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		CRT_SYS(setsockopt(ends[i], SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
+	crt_leave_no_time_wait();
 }
 
 const struct crt_test crt_test = {

@@ -267,6 +267,7 @@ static void verify(void)
 	verify_early();
 	verify_over();
 	verify_waiting();
+	crt_leave_no_time_wait();
 }
 
 const struct crt_test crt_test = {
