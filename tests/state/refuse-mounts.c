@@ -349,17 +349,47 @@ static bool make_fanotify(void)
 			 "fanotify in a mount namespace other than the requester's");
 }
 
-static bool make_named_socket(void)
+/* Returns its descriptor, and its path in @path. */
+static int bind_in(const char *dir, char path[108])
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	int fd = (int)CRT_SYS(socket(AF_UNIX, SOCK_DGRAM, 0));
-	char other[128];
 
-	snprintf(name.sun_path, sizeof(name.sun_path), "%.100s", inner(tmpfs("socket"), "name"));
+	snprintf(name.sun_path, sizeof(name.sun_path), "%.100s", inner(dir, "name"));
 	CRT_SYS(bind(fd, (struct sockaddr *)&name, sizeof(name)));
-	snprintf(other, sizeof(other), "%.120s2", name.sun_path);
-	CRT_SYS(rename(name.sun_path, other));
-	return expect_fd(fd, "socket with a changed name in a mount namespace other than the requester's");
+	memcpy(path, name.sun_path, sizeof(name.sun_path));
+	return fd;
+}
+
+static bool make_named_socket(void)
+{
+	const char *dir = tmpfs("socket");
+	char path[108];
+	int fd = bind_in(dir, path);
+
+	CRT_SYS(rename(path, inner(dir, "other")));
+	return expect_fd(fd, "socket that may have another name by now, in another mount namespace,");
+}
+
+static bool make_linked_socket(void)
+{
+	const char *dir = tmpfs("linked");
+	char path[108];
+	int fd = bind_in(dir, path);
+
+	CRT_SYS(link(path, inner(dir, "other")));
+	return expect_fd(fd, "socket with several names in another mount namespace");
+}
+
+/* As a service manager protects the directory when the socket is there. */
+static bool make_read_only_socket(void)
+{
+	const char *dir = tmpfs("readonly");
+	char path[108];
+	int fd = bind_in(dir, path);
+
+	CRT_SYS(mount(NULL, dir, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL));
+	return expect_fd(fd, "socket in what is mounted read-only in another mount namespace");
 }
 
 static bool make_posix_shm(void)
@@ -560,6 +590,8 @@ struct obstacle obstacles[] = {
 	{ .name = "inotify", .make = make_inotify },
 	{ .name = "fanotify", .make = make_fanotify },
 	{ .name = "named-socket", .make = make_named_socket },
+	{ .name = "linked-socket", .make = make_linked_socket },
+	{ .name = "read-only-socket", .make = make_read_only_socket },
 	{ .name = "posix-shm", .make = make_posix_shm },
 	{ .name = "lost-file", .make = make_lost_file },
 	{ .name = "lost-directory", .make = make_lost_directory },
