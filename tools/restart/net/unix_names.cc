@@ -390,14 +390,6 @@ UniqueFd UnixNames::bind_and_rename(int fd, const UnixName& name) {
 
 namespace {
 
-// In a mount namespace of the job's own: of the directory that a socket's name is in.
-timespec time_of_directory(int root, const std::string& below) {
-  const UniqueFd directory = names::open_below(root, place_directory(below), O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
-  struct stat now;
-  if (!directory || ::fstat(directory.get(), &now) != 0) fail_errno("{}: cannot look at the directory of a socket", place_directory("/" + below));
-  return now.st_mtim;
-}
-
 // What the checkpoint has seen may lead elsewhere by now where it is a directory of the machine.
 void expect_same_directory(const UnixName& name) {
   if (!is_absolute(name.address.path) || name.address.path == name.place) return;
@@ -415,12 +407,12 @@ void bind_there(int fd, const UnixName& name, const std::string& directory) {
     fail_errno("cannot bind a socket to {}", name.address.path);
 }
 
-// What has been filled is not the process's to change: with the rights of who has filled it.
-void set_directory_time(const std::string& directory, const timespec& time) {
+// `directory` (O_PATH) gets it back. What has been filled is not the process's to change: with the rights of who has filled it.
+void set_time_back(const UniqueFd& directory, const timespec& time) {
   const OwnNames own;
-  const UniqueFd fd = names::open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const UniqueFd fd = names::open_below(directory.get(), ".", O_RDONLY | O_DIRECTORY, 0);
   const timespec times[] = {{0, UTIME_OMIT}, time};
-  if (!fd || ::futimens(fd.get(), times) != 0) fail_errno("{}: cannot set the time of the directory of a socket", directory);
+  if (!fd || ::futimens(fd.get(), times) != 0) fail_errno("cannot set the time of the directory of a socket");
 }
 
 }  // namespace
@@ -442,18 +434,19 @@ UniqueFd UnixNames::bind_inside(int fd, const UnixName& name) {
   if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
   if (state == NamePlace::kOther || !directory)
     fail(EADDRINUSE, "the name {} now refers to a different socket or file", name.place);
-  const timespec time = time_of_directory(root, below);
+  const UniqueFd above = names::open_below(root, place_directory(below), O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+  struct stat before, now;
+  if (!above || ::fstat(above.get(), &before) != 0) fail_errno("{}: cannot look at the directory of the socket", name.place);
   if (state == NamePlace::kStale && names::unlinkat(root, below, 0) != 0)
     fail_errno("cannot remove the old socket {}", name.place);
   const DeathDeferred deferred(input_.created);
   const PrivateUmask only_ours;
   (void)input_.namespaces.inside_mounts(name.mnt, [&] {
     bind_there(fd, name, *directory);
-    if (!outside) set_directory_time(place_directory(name.place), time);
+    if (!outside) set_time_back(above, before.st_mtim);
     return UniqueFd();
   });
   UniqueFd file = names::open_below(root, below, O_PATH | O_NOFOLLOW, 0);
-  struct stat now;
   if (!file || ::fstat(file.get(), &now) != 0 || !S_ISSOCK(now.st_mode))
     fail(ESTALE, "{}: the socket that has just been made is not there", name.place);
   note_outside(outside, now);
