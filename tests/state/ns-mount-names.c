@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A mount namespace of one's own, as services have it, and what is not only opened there: Unix sockets at paths that are the same
- * for the machine, others in a tmpfs of the namespace, one whose name has gone, a pseudo-terminal, and a working directory that has been removed.
+ * for the machine, others in a tmpfs of the namespace, one of them through a symbolic link, one whose name has gone, a pseudo-terminal, and a working directory that has been removed.
  */
 #define _GNU_SOURCE
 #include "crtest.h"
@@ -22,7 +22,7 @@
 #define NAMES_FLAGS 0
 #endif
 
-static int inside, inside_relative, inside_caller, inside_accepted;
+static int inside, inside_relative, inside_linked, inside_caller, inside_accepted;
 static int listener, relative, gone, caller, accepted, master, slave, removed;
 static char tty[64], directory[256];
 
@@ -53,6 +53,7 @@ static int call(const char *name, int type)
 /* Nobody else can call these. */
 static void bind_inside(void)
 {
+	struct timespec times[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
 	char before[512];
 
 	inside = bound(crt_path("private/listener"), SOCK_STREAM);
@@ -64,6 +65,9 @@ static void bind_inside(void)
 	CRT_SYS(mkdir("private/below", 0755));
 	CRT_SYS(chdir("private/below"));
 	inside_relative = bound("./relative", SOCK_DGRAM);
+	CRT_SYS(symlink("below", "../link"));
+	inside_linked = bound(crt_path("private//link/through"), SOCK_DGRAM);
+	CRT_SYS(utimensat(AT_FDCWD, ".", times, 0));
 	CRT_SYS(chdir(before));
 }
 
@@ -150,6 +154,23 @@ static void verify_inside(void)
 	       "which it tells");
 }
 
+static void verify_linked(void)
+{
+	struct sockaddr_un address = { 0 };
+	socklen_t size = sizeof(address);
+	char text[32] = "";
+	struct stat st;
+	int fd = call(crt_path("private/below/through"), SOCK_DGRAM);
+
+	crt_ok(fd >= 0 && write(fd, "hello", 5) == 5 && read(inside_linked, text, sizeof(text)) == 5 && !memcmp(text, "hello", 5),
+	       "one that was bound through a link");
+	close(fd);
+	crt_ok(!getsockname(inside_linked, (struct sockaddr *)&address, &size) &&
+	       !strcmp(address.sun_path, crt_path("private//link/through")), "which it tells");
+	crt_ok(!stat(crt_path("private/below"), &st), "their directory is there");
+	crt_same((long long)st.st_mtime, 1000000000, "and has its time");
+}
+
 static void verify_terminal(void)
 {
 	char text[32] = "", name[64] = "";
@@ -179,6 +200,7 @@ static void verify(void)
 {
 	verify_sockets();
 	verify_inside();
+	verify_linked();
 	verify_terminal();
 	verify_directory();
 	crt_ok(!access(crt_path("private"), F_OK) && !strcmp(directory, crt_dir()), "in the namespace");

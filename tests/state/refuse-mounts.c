@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
@@ -156,6 +157,16 @@ static bool write_text(const char *path, const char *text)
 	return written;
 }
 
+static void map_users(pid_t pid, const char *map)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	crt_check(write_text(path, map) ? 0 : -1, "uid_map");
+	snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
+	crt_check(write_text(path, map) ? 0 : -1, "gid_map");
+}
+
 /* In a user namespace of its own; it goes when @fd is closed. Returns the namespace's descriptor. */
 static int user_namespace(void)
 {
@@ -173,10 +184,7 @@ static int user_namespace(void)
 			pause();
 	}
 	CRT_SYS(read(ready[0], &byte, 1));
-	snprintf(path, sizeof(path), "/proc/%d/uid_map", child);
-	crt_check(write_text(path, "0 0 1000") ? 0 : -1, "uid_map");
-	snprintf(path, sizeof(path), "/proc/%d/gid_map", child);
-	crt_check(write_text(path, "0 0 1000") ? 0 : -1, "gid_map");
+	map_users(child, "0 0 1000");
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", child);
 	fd = (int)CRT_SYS(open(path, O_RDONLY | O_CLOEXEC));
 	kill(child, SIGKILL);
@@ -341,17 +349,47 @@ static bool make_fanotify(void)
 			 "fanotify in a mount namespace other than the requester's");
 }
 
-static bool make_named_socket(void)
+/* Returns its descriptor, and its path in @path. */
+static int bind_in(const char *dir, char path[108])
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	int fd = (int)CRT_SYS(socket(AF_UNIX, SOCK_DGRAM, 0));
-	char other[128];
 
-	snprintf(name.sun_path, sizeof(name.sun_path), "%.100s", inner(tmpfs("socket"), "name"));
+	snprintf(name.sun_path, sizeof(name.sun_path), "%.100s", inner(dir, "name"));
 	CRT_SYS(bind(fd, (struct sockaddr *)&name, sizeof(name)));
-	snprintf(other, sizeof(other), "%.120s2", name.sun_path);
-	CRT_SYS(rename(name.sun_path, other));
-	return expect_fd(fd, "socket with a changed name in a mount namespace other than the requester's");
+	memcpy(path, name.sun_path, sizeof(name.sun_path));
+	return fd;
+}
+
+static bool make_named_socket(void)
+{
+	const char *dir = tmpfs("socket");
+	char path[108];
+	int fd = bind_in(dir, path);
+
+	CRT_SYS(rename(path, inner(dir, "other")));
+	return expect_fd(fd, "socket that may have another name by now, in another mount namespace,");
+}
+
+static bool make_linked_socket(void)
+{
+	const char *dir = tmpfs("linked");
+	char path[108];
+	int fd = bind_in(dir, path);
+
+	CRT_SYS(link(path, inner(dir, "other")));
+	return expect_fd(fd, "socket with several names in another mount namespace");
+}
+
+/* As a service manager protects the directory when the socket is there. */
+static bool make_read_only_socket(void)
+{
+	const char *dir = tmpfs("readonly");
+	char path[108];
+	int fd = bind_in(dir, path);
+
+	CRT_SYS(mount(NULL, dir, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL));
+	return expect_fd(fd, "socket in what is mounted read-only in another mount namespace");
 }
 
 static bool make_posix_shm(void)
@@ -475,10 +513,10 @@ static bool make_chroot(void)
 	return true;
 }
 
-/* Mounted by who has no number in the user namespace, and used by who has one. */
-static bool make_unmapped(void)
+/* Made by root from outside, as some runtimes of containers do. */
+static bool make_owned_device(void)
 {
-	int go[2];
+	int go[2], fd;
 	pid_t me = getpid(), child;
 	char path[64], byte;
 
@@ -486,10 +524,38 @@ static bool make_unmapped(void)
 	child = (pid_t)CRT_SYS(fork());
 	if (!child) {
 		CRT_SYS(read(go[0], &byte, 1));
-		snprintf(path, sizeof(path), "/proc/%d/uid_map", me);
-		crt_check(write_text(path, "0 5000 1") ? 0 : -1, "uid_map");
-		snprintf(path, sizeof(path), "/proc/%d/gid_map", me);
-		crt_check(write_text(path, "0 5000 1") ? 0 : -1, "gid_map");
+		map_users(me, "0 0 1000");
+		CRT_SYS(read(go[0], &byte, 1));
+		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", me);
+		fd = (int)CRT_SYS(open(path, O_RDONLY | O_CLOEXEC));
+		CRT_SYS(setns(fd, CLONE_NEWNS));
+		CRT_SYS(mknod("/mnt/null", S_IFCHR | 0666, makedev(1, 3)));
+		_exit(0);
+	}
+	CRT_SYS(unshare(CLONE_NEWUSER | CLONE_NEWNS));
+	CRT_SYS(write(go[1], "m", 1));
+	while (getuid() || getgid())
+		crt_sleep_ms(20);
+	CRT_SYS(mount("none", "/mnt", "tmpfs", 0, NULL));
+	CRT_SYS(write(go[1], "d", 1));
+	CRT_SYS(waitpid(child, NULL, 0));
+	CRT_SYS(close(go[0]));
+	CRT_SYS(close(go[1]));
+	return expect_inner("/mnt", "null", "device in a temporary file system of a user namespace");
+}
+
+/* Mounted by who has no number in the user namespace, and used by who has one. */
+static bool make_unmapped(void)
+{
+	int go[2];
+	pid_t me = getpid(), child;
+	char byte;
+
+	CRT_SYS(pipe(go));
+	child = (pid_t)CRT_SYS(fork());
+	if (!child) {
+		CRT_SYS(read(go[0], &byte, 1));
+		map_users(me, "0 5000 1");
 		_exit(0);
 	}
 	CRT_SYS(unshare(CLONE_NEWUSER | CLONE_NEWNS));
@@ -524,12 +590,15 @@ struct obstacle obstacles[] = {
 	{ .name = "inotify", .make = make_inotify },
 	{ .name = "fanotify", .make = make_fanotify },
 	{ .name = "named-socket", .make = make_named_socket },
+	{ .name = "linked-socket", .make = make_linked_socket },
+	{ .name = "read-only-socket", .make = make_read_only_socket },
 	{ .name = "posix-shm", .make = make_posix_shm },
 	{ .name = "lost-file", .make = make_lost_file },
 	{ .name = "lost-directory", .make = make_lost_directory },
 	{ .name = "deep", .make = make_deep, .alone = true },
 	{ .name = "many", .make = make_many, .alone = true },
 	{ .name = "unmapped", .make = make_unmapped, .alone = true },
+	{ .name = "owned-device", .make = make_owned_device, .alone = true },
 	{ .name = "second", .make = make_second, .works = works_second, .alone = true },
 	{ .name = "peers", .make = make_peers, .alone = true },
 	{ .name = "pivot", .make = make_pivot, .alone = true },
@@ -544,5 +613,5 @@ const struct crt_test crt_test = {
 	.verify = refuse_verify,
 	.flags = CRT_REFUSE | CRT_ROOT,
 	.timeout_s = 100,		/* a hundred thousand files, on any machine */
-	.cases = "deep many unmapped second peers pivot chroot",
+	.cases = "deep many unmapped owned-device second peers pivot chroot",
 };

@@ -190,6 +190,15 @@ TEST("obstacles: root directories of mount namespaces") {
   }));
 }
 
+TEST("obstacles: devices in a temporary file system of a user namespace") {
+  ContextBuilder builder = two_mount_namespaces();
+  builder.context.namespaces.at(10).head.owner = 12;
+  builder.context.mount_entries[1] = {1, {10, 7, S_IFCHR | 0666, 0, 0, 0, 0, 0x103, 0, 1, 2}, "null", ""};
+  Findings findings;
+  check_namespaces(builder.context, {}, {}, findings);
+  SAYS(findings, EPERM, "mount namespace 10: null is a device in a temporary file system of a user namespace, in which none can be made");
+}
+
 TEST("obstacles: pid namespaces") {
   ContextBuilder builder = sample();
   Namespace pid{};

@@ -96,6 +96,9 @@ static const char *node_obstacle(struct cryo_mounts *m, struct cryo_tmpfs_node *
 
 	if ((S_ISCHR(stat->mode) || S_ISBLK(stat->mode)) && !is_usual_device(stat))
 		return "device in a temporary file system";
+	/* mknod(2) takes CAP_MKNOD of the initial one. */
+	if (S_ISCHR(stat->mode) && m->owner != &init_user_ns)
+		return "device in a temporary file system of a user namespace";
 	if (has_attributes(n))
 		return "file with attributes of chattr(1) in a temporary file system";
 	if (is_far(&stat->atime) || is_far(&stat->mtime))

@@ -125,8 +125,10 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
 void check_devices(const Context& context, const Creds& own, Findings& findings) {
   for (const auto& [id, entry] : context.mount_entries) {
     if (!S_ISCHR(entry.head.mode)) continue;
-    const bool owned = context.namespaces.at(entry.head.ns).head.owner != 0;
-    if (owned || !capable(own, CAP_MKNOD))
+    if (context.namespaces.at(entry.head.ns).head.owner != 0)
+      return findings.problem(EPERM, "mount namespace {}: {} is a device in a temporary file system of a user namespace, in which none can be made",
+                              entry.head.ns, entry.path);
+    if (!capable(own, CAP_MKNOD))
       return findings.problem(EPERM, "mount namespace {}: {} is a device in a temporary file system, which requires CAP_MKNOD", entry.head.ns,
                               entry.path);
   }

@@ -24,6 +24,18 @@
 namespace cryo {
 namespace {
 
+// Nobody else has any right to what is made meanwhile.
+class PrivateUmask {
+ public:
+  PrivateUmask() : before_(::umask(077)) {}
+  ~PrivateUmask() { ::umask(before_); }
+  PrivateUmask(const PrivateUmask&) = delete;
+  PrivateUmask& operator=(const PrivateUmask&) = delete;
+
+ private:
+  const mode_t before_;
+};
+
 std::string place_directory(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -53,11 +65,12 @@ void find_root(UnixName& name, const Context& context, const File& file, const R
   if (!name.root.empty()) name.address = inside;
 }
 
-// Where the working directory was when it was bound, if what it was bound to still leads to its place from there.
+// Where the working directory was when it was bound, if what it was bound to still leads to its place from there. In a mount namespace
+// of the job's own it may do so by links, which the checkpoint has seen.
 std::optional<std::string> directory_for(const UnixName& name) {
   if (!name.root.empty()) return "/";
   if (is_absolute(name.address.path)) {
-    if (name.address.path != name.place) return {};
+    if (name.address.path != name.place && name.mnt == 0) return {};
     return "/";
   }
   const std::string tail = '/' + without_dots(name.address.path);
@@ -107,12 +120,21 @@ bool will_be_replaced(const Context& context, const Relocations& relocations, co
   return false;
 }
 
-std::string directory_problem(const std::string& path, bool may_make, int& code) {
-  const std::string directory = may_make ? nearest_directory(path) : place_directory(path);
+// What becomes of a directory that is missing.
+enum class Missing { kIsMade, kCanBeMade, kStays };
+
+std::string directory_problem(const std::string& path, Missing missing, int& code) {
+  const std::string directory = missing == Missing::kIsMade ? nearest_directory(path) : place_directory(path);
   if (names::access(directory, W_OK | X_OK) == 0) return {};
   code = errno;
   return fmt::format("the socket {} cannot be made: {}: {}{}", path, directory, way_error(errno),
-                     code == ENOENT ? " (--restore-files makes the directory)" : "");
+                     code == ENOENT && missing == Missing::kCanBeMade ? " (--restore-files makes the directory)" : "");
+}
+
+// Nothing is made in a mount namespace of the job's own.
+Missing missing_directory_of(const UnixName& name, const RestartOptions& options) {
+  if (name.mnt != 0) return Missing::kStays;
+  return options.restore_files ? Missing::kIsMade : Missing::kCanBeMade;
 }
 
 std::string owner_problem(const UnixName& name, int& code) {
@@ -134,7 +156,7 @@ std::string passing_problem(const Context& context, const UnixName& name, const 
   }
   // Its directory may have gone as well.
   if (names::access(place_directory(path), F_OK) != 0) return {};
-  return directory_problem(path, false, code);
+  return directory_problem(path, Missing::kStays, code);
 }
 
 }  // namespace
@@ -193,7 +215,7 @@ std::string unix_name_problem(const Context& context, const File& file, const Re
   }
   if (name.unlinked)
     return is_absolute(name.address.path) ? passing_problem(context, name, relocations, code) : std::string();
-  if (std::string text = directory_problem(name.place, options.restore_files, code); !text.empty()) return text;
+  if (std::string text = directory_problem(name.place, missing_directory_of(name, options), code); !text.empty()) return text;
   switch (state_of(name)) {
     case NamePlace::kInUse:
       return fmt::format("{} is in use", name.place);
@@ -233,11 +255,8 @@ int bind_as_called(int fd, const UnixName& name) {
 // The name is made with no rights for others, who are to find what the socket's file says at the end.
 UniqueFd UnixNames::bind_at(int fd, const UnixName& name, const std::string& path) {
   const DeathDeferred deferred(input_.created);
-  const mode_t before = ::umask(077);
-  const int result = bind_as_called(fd, name);
-  const int error = errno;
-  ::umask(before);
-  if (result != 0) fail(error, "cannot bind a socket to {}: {}", name.address.path, way_error(error));
+  const PrivateUmask only_ours;
+  if (bind_as_called(fd, name) != 0) fail(errno, "cannot bind a socket to {}: {}", name.address.path, way_error(errno));
   input_.created.add(path);
   UniqueFd file = names::open(path, O_PATH | O_NOFOLLOW);
   struct stat now;
@@ -256,16 +275,14 @@ void UnixNames::make_room(const std::string& path) {
 
 // One below `directory`, or where anybody may make one. It goes with missing_.
 std::string UnixNames::make_directory(const std::string& directory) {
-  const mode_t before = ::umask(077);
+  const PrivateUmask only_ours;
   std::string path = (directory == "/" ? "" : directory) + "/.cryo-XXXXXX";
   bool made = names::make_temporary_directory(path);
   if (!made) {
     path = "/tmp/cryo-XXXXXX";
     made = names::make_temporary_directory(path);
   }
-  const int error = errno;
-  ::umask(before);
-  if (!made) fail(error, "cannot create a directory for a socket: {}", errno_text(error));
+  if (!made) fail_errno("cannot create a directory for a socket");
   missing_.note(path);
   return path;
 }
@@ -371,29 +388,68 @@ UniqueFd UnixNames::bind_and_rename(int fd, const UnixName& name) {
   return file;
 }
 
-// By a process that goes there; all else is done through the root directory of the namespace.
+namespace {
+
+// What the checkpoint has seen may lead elsewhere by now where it is a directory of the machine.
+void expect_same_directory(const UnixName& name) {
+  if (!is_absolute(name.address.path) || name.address.path == name.place) return;
+  struct stat way, place;
+  if (names::stat(place_directory(name.address.path), way) != 0 || names::stat(place_directory(name.place), place) != 0 ||
+      way.st_dev != place.st_dev || way.st_ino != place.st_ino)
+    fail(ESTALE, "the socket {} cannot be made: {} does not lead there", name.place, name.address.path);
+}
+
+// By a process that is there.
+void bind_there(int fd, const UnixName& name, const std::string& directory) {
+  if (names::chdir(directory) != 0) fail_errno("{}: cannot change to this directory to bind a socket", directory);
+  expect_same_directory(name);
+  if (names::bind(fd, reinterpret_cast<const sockaddr*>(name.address.bytes.data()), static_cast<socklen_t>(name.address.bytes.size())) != 0)
+    fail_errno("cannot bind a socket to {}", name.address.path);
+}
+
+// `directory` (O_PATH) gets it back. What has been filled is not the process's to change: with the rights of who has filled it.
+void set_time_back(const UniqueFd& directory, const timespec& time) {
+  const OwnNames own;
+  const UniqueFd fd = names::open_below(directory.get(), ".", O_RDONLY | O_DIRECTORY, 0);
+  const timespec times[] = {{0, UTIME_OMIT}, time};
+  if (!fd || ::futimens(fd.get(), times) != 0) fail_errno("cannot set the time of the directory of a socket");
+}
+
+}  // namespace
+
+// Where it is a file of the machine it is not to stay when the restart fails. With the namespace goes all that is only there.
+void UnixNames::note_outside(const std::optional<std::string>& path, const struct stat& made) {
+  struct stat now;
+  if (path && names::lstat(*path, now) == 0 && now.st_dev == made.st_dev && now.st_ino == made.st_ino) input_.created.add(*path);
+}
+
+// By a process that goes there; all else is done through the root directory of the namespace. The directory of a file system that is
+// made anew keeps the time that it has just been given.
 UniqueFd UnixNames::bind_inside(int fd, const UnixName& name) {
   const int root = input_.roots.at(name.mnt).get();
   const std::string below = name.place.substr(1);
   const auto directory = directory_for(name);
+  const auto outside = outer_path(input_.context, name.mnt, name.place);
   const NamePlace state = state_at(name, names::open_below(root, below, O_PATH | O_NOFOLLOW, 0));
   if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
   if (state == NamePlace::kOther || !directory)
     fail(EADDRINUSE, "the name {} now refers to a different socket or file", name.place);
+  const UniqueFd above = names::open_below(root, place_directory(below), O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+  struct stat before, now;
+  if (!above || ::fstat(above.get(), &before) != 0) fail_errno("{}: cannot look at the directory of the socket", name.place);
   if (state == NamePlace::kStale && names::unlinkat(root, below, 0) != 0)
     fail_errno("cannot remove the old socket {}", name.place);
-  const mode_t before = ::umask(077);
+  const DeathDeferred deferred(input_.created);
+  const PrivateUmask only_ours;
   (void)input_.namespaces.inside_mounts(name.mnt, [&] {
-    if (names::chdir(*directory) != 0) fail_errno("{}: cannot change to this directory to bind a socket", *directory);
-    if (names::bind(fd, reinterpret_cast<const sockaddr*>(name.address.bytes.data()), static_cast<socklen_t>(name.address.bytes.size())) != 0)
-      fail_errno("cannot bind a socket to {}", name.address.path);
+    bind_there(fd, name, *directory);
+    if (!outside) set_time_back(above, before.st_mtim);
     return UniqueFd();
   });
-  ::umask(before);
   UniqueFd file = names::open_below(root, below, O_PATH | O_NOFOLLOW, 0);
-  struct stat now;
   if (!file || ::fstat(file.get(), &now) != 0 || !S_ISSOCK(now.st_mode))
     fail(ESTALE, "{}: the socket that has just been made is not there", name.place);
+  note_outside(outside, now);
   if (name.file != nullptr && names::set_time(file.get(), *name.file) != 0)
     fail_errno("cannot set the time of the socket {}", name.place);
   return file;

@@ -3,6 +3,8 @@
 // thing: the file may have been renamed since, or removed, and somebody else may have the name by now.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -61,6 +63,7 @@ class UnixNames {
   [[nodiscard]] UniqueFd bind_below(int fd, const UnixName& name, const std::string& directory,
                                     std::string& path);
   [[nodiscard]] UniqueFd bind_inside(int fd, const UnixName& name);
+  void note_outside(const std::optional<std::string>& path, const struct stat& made);
   [[nodiscard]] UniqueFd bind_in_root(int fd, const UnixName& name, const std::string& directory, std::string& path);
   [[nodiscard]] std::string make_directory(const std::string& directory);
   void make_room(const std::string& path);
