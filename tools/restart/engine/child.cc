@@ -405,6 +405,13 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   return parameters;
 }
 
+// The C library unblocks two signals of its own where it creates a process's first thread, as reading from several contexts does.
+// A timer of the job may have one of them (SIGEV_THREAD), and expires while the process is being rebuilt.
+void block_signals_of_library() {
+  const std::uint64_t all = ~std::uint64_t{0};
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof(all));
+}
+
 void Child::run() {
   try {
     restore_ordinary_state();
@@ -413,6 +420,7 @@ void Child::run() {
     shared_.report = area.report();
     stub::Parameters* parameters = plan(area, space);
     make_empty_for_children(input_.context, process_);
+    block_signals_of_library();
     area.enter(parameters);
   } catch (const Error& error) {
     report_failure(shared_, static_cast<std::uint32_t>(index_), error.what(), error.code());
