@@ -39,6 +39,8 @@ static void echo(int fd)
 
 	if (fork())
 		_exit(0);
+	/* Not in the group of the job, whose id is in use as long as it lives. */
+	setsid();
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof(moment));
 	while (!kill(me, 0) && (n == 1 || errno == EAGAIN)) {
 		n = read(fd, &byte, 1);
