@@ -52,7 +52,7 @@ typedef long cr_bool_t;
 #define CR_CHKPT_DUMP_SHARED 0x0800
 #define CR_CHKPT_DUMP_ALL (CR_CHKPT_DUMP_EXEC | CR_CHKPT_DUMP_PRIVATE | CR_CHKPT_DUMP_SHARED)
 #define CR_CHKPT_DUMP_OPEN 0x20000 /* not in BLCR: small files that are open for reading only */
-#define CR_CHKPT_SNAPSHOT 0x10000 /* not in BLCR: processes go on before their memory is written */
+#define CR_CHKPT_SNAPSHOT 0x10000  /* not in BLCR: processes go on before their memory is written */
 
 /* cr_flags of a restart. */
 #define CR_RSTRT_ASYNC_ERR 0x0001

@@ -34,9 +34,11 @@ int CallbackTable::add(Callback callback) {
   if (size_ == CR_MAX_CALLBACKS) return fail(ENOSPC);
   if (size_ == room_) {
     const int room = room_ == 0 ? kFirstRoom : room_ * 2;
-    // Another thread may fork at any time: what the child finds in entries_ is there, and its own to be freed.
+    // Another thread may fork at any time: what the child finds in entries_ is there, and its own to be
+    // freed.
     Callback* const old = entries_;
-    auto* const entries = static_cast<Callback*>(std::malloc(static_cast<std::size_t>(room) * sizeof(Callback)));
+    auto* const entries =
+        static_cast<Callback*>(std::malloc(static_cast<std::size_t>(room) * sizeof(Callback)));
     if (entries == nullptr) return fail(ENOMEM);
     for (int i = 0; i < size_; ++i) entries[i] = old[i];
     entries_ = entries;

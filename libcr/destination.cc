@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The context that a file has had is the only one that the program has until there is a new one. So the new one gets a name of its
-// own, beside it, and takes its place when it is whole.
+// The context that a file has had is the only one that the program has until there is a new one. So the new
+// one gets a name of its own, beside it, and takes its place when it is whole.
 //
-// No descriptor of the directory is open meanwhile: it would be in the context, and a restart would need the directory. Afterwards it
-// is found by its name, or by that of the open file, where the program has changed its working directory, or somebody has moved
-// the file's; and it is the right one if the file is in it.
+// No descriptor of the directory is open meanwhile: it would be in the context, and a restart would need the
+// directory. Afterwards it is found by its name, or by that of the open file, where the program has changed
+// its working directory, or somebody has moved the file's; and it is the right one if the file is in it.
 //
-// The program may close the descriptor of the file meanwhile, as some close all that they do not know, and open another file that gets
-// its number. So that is only used if it still is what was opened.
+// The program may close the descriptor of the file meanwhile, as some close all that they do not know, and
+// open another file that gets its number. So that is only used if it still is what was opened.
 #include "destination.h"
 
 #include <fcntl.h>
@@ -29,9 +29,10 @@ namespace {
 
 constexpr mode_t kMode = 0600;
 constexpr int kAttempts = 100;
-constexpr time_t kLeft = 3600;   // seconds after which a temporary file that nobody has written to is thought to be left
-constexpr int kLongestBase = 200;  // of the name, in that of the temporary file
-constexpr std::size_t kLink = 48;  // "/proc/self/fd/N"
+constexpr time_t kLeft =
+    3600;  // seconds after which a temporary file that nobody has written to is thought to be left
+constexpr int kLongestBase = 200;         // of the name, in that of the temporary file
+constexpr std::size_t kLink = 48;         // "/proc/self/fd/N"
 constexpr unsigned int kMemoryMajor = 1;  // of /dev/null
 constexpr unsigned int kNullMinor = 3;
 
@@ -85,8 +86,8 @@ bool name_of(int fd, char (&path)[PATH_MAX]) {
 // Left by a program that was killed? Then it is not there any more.
 void remove_if_left(int directory, const char* name) {
   struct stat found {};
-  if (::fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode) && found.st_uid == ::geteuid() &&
-      found.st_nlink == 1 && ::time(nullptr) - found.st_mtime > kLeft)
+  if (::fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode) &&
+      found.st_uid == ::geteuid() && found.st_nlink == 1 && ::time(nullptr) - found.st_mtime > kLeft)
     ::unlinkat(directory, name, 0);
 }
 
@@ -108,20 +109,22 @@ bool is_mounted(int place) {
          ((status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0);
 }
 
-// May another file take its place? rmdir(2) of what is no directory asks for the same right as rename(2), and does nothing.
+// May another file take its place? rmdir(2) of what is no directory asks for the same right as rename(2), and
+// does nothing.
 bool is_replaceable(int directory, const char* base) {
   return ::unlinkat(directory, base, AT_REMOVEDIR) != 0 && (errno == ENOTDIR || errno == ENOENT);
 }
 
 // Whoever has that open wants it to be written to, whatever its name is.
 bool is_descriptor(const char* path) {
-  constexpr const char* kDescriptors[] = {"/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/self/fd/", "/proc/thread-self/fd/"};
+  constexpr const char* kDescriptors[] = {"/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/self/fd/",
+                                          "/proc/thread-self/fd/"};
   return std::any_of(std::begin(kDescriptors), std::end(kDescriptors),
                      [path](const char* start) { return ::strncmp(path, start, ::strlen(start)) == 0; });
 }
 
-// What is there already, to which links may lead: as the kernel follows them, which keeps one from those of others in /tmp. Its own name
-// in `path`; or nothing. False: it has to be written in place.
+// What is there already, to which links may lead: as the kernel follows them, which keeps one from those of
+// others in /tmp. Its own name in `path`; or nothing. False: it has to be written in place.
 bool find_old(const char* filename, char (&path)[PATH_MAX]) {
   struct stat named {};
   struct stat found {};
@@ -129,7 +132,8 @@ bool find_old(const char* filename, char (&path)[PATH_MAX]) {
   if (is_descriptor(filename)) return false;
   if (::lstat(filename, &named) != 0) return errno == ENOENT;
   const int place = ::open(filename, O_PATH | O_CLOEXEC);
-  bool good = place >= 0 && ::fstat(place, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink > 0 && !is_mounted(place);
+  bool good = place >= 0 && ::fstat(place, &found) == 0 && S_ISREG(found.st_mode) && found.st_nlink > 0 &&
+              !is_mounted(place);
   if (good && S_ISLNK(named.st_mode)) {
     struct stat again {};
     good = name_of(place, path) && ::lstat(path, &again) == 0 && is_same(found, again);
@@ -205,8 +209,8 @@ int find_directory(const Destination& of, const char* name) {
   return directory;
 }
 
-// At once, and not when it is on the disk: whoever else takes a checkpoint in between has the temporary file open in it, which is gone
-// when that is restarted.
+// At once, and not when it is on the disk: whoever else takes a checkpoint in between has the temporary file
+// open in it, which is gone when that is restarted.
 void end_temporary(const Destination& ended, bool written) {
   const int directory = find_directory(ended, ended.name);
   if (directory < 0) return;  // somebody has removed it
@@ -222,11 +226,12 @@ void end_in_place(const Destination& ended) {
   const int directory = find_directory(ended, base);
   // Otherwise it is opened again.
   const bool is_there = is_open(ended);
-  const int fd = is_there        ? ended.fd
-                 : directory < 0 ? -1
-                                 : ::openat(directory, base, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (::fstat(fd, &open) == 0 && is_of(ended, open) && S_ISREG(open.st_mode) && ::ftruncate(fd, 0) == 0 && directory >= 0 &&
-      open.st_uid == ::geteuid())
+  const int fd = is_there ? ended.fd
+                 : directory < 0
+                     ? -1
+                     : ::openat(directory, base, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (::fstat(fd, &open) == 0 && is_of(ended, open) && S_ISREG(open.st_mode) && ::ftruncate(fd, 0) == 0 &&
+      directory >= 0 && open.st_uid == ::geteuid())
     ::unlinkat(directory, base, 0);
   if (!is_there && fd >= 0) ::close(fd);
   if (directory >= 0) ::close(directory);
@@ -269,7 +274,8 @@ void end_destination(Destination* destination, Outcome outcome) {
   if (outcome != Outcome::kRestarted && destination->kind == Destination::kTemporary)
     end_temporary(*destination, outcome == Outcome::kWritten);
   if (outcome == Outcome::kFailed && destination->kind == Destination::kInPlace) end_in_place(*destination);
-  if (outcome == Outcome::kRestarted ? is_null(destination->fd) : is_open(*destination)) ::close(destination->fd);
+  if (outcome == Outcome::kRestarted ? is_null(destination->fd) : is_open(*destination))
+    ::close(destination->fd);
   discard(destination);
 }
 

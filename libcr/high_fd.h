@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A descriptor out of the way of programs that choose numbers: a shell's "exec 4>file" closes what has the number.
+// A descriptor out of the way of programs that choose numbers: a shell's "exec 4>file" closes what has the
+// number.
 #pragma once
 
 #include <fcntl.h>

@@ -31,9 +31,9 @@ std::int64_t now_ms();
 
 struct Thread;
 
-// Critical sections on one side, a checkpoint on the other: either is there, or the other one. Each thread says
-// whether it is inside; who wants in has to wait while a checkpoint is wanted. A handler of a signal may do so in the
-// middle of these functions: all that they change is one word, and by one instruction.
+// Critical sections on one side, a checkpoint on the other: either is there, or the other one. Each thread
+// says whether it is inside; who wants in has to wait while a checkpoint is wanted. A handler of a signal may
+// do so in the middle of these functions: all that they change is one word, and by one instruction.
 class SectionLock {
  public:
   // False: a checkpoint is wanted, and `wait` is not.
@@ -217,13 +217,13 @@ struct Process {
   std::atomic<std::uint32_t> own_requests;  // of cr_request() and its like, not over yet
   bool client_before;                       // there has been a registration
   std::uint32_t forks;                      // that have led here
-  std::atomic<std::uint64_t> started;       // when the process has, as the ids of the threads are; 0: not known
+  std::atomic<std::uint64_t> started;  // when the process has, as the ids of the threads are; 0: not known
 };
 
 extern Process g_process;
 
-// Has g_process.mutex. A callback in signal context that interrupts that waits for the end: those who wait for the
-// callback may want the mutex, too.
+// Has g_process.mutex. A callback in signal context that interrupts that waits for the end: those who wait
+// for the callback may want the mutex, too.
 class ProcessLock {
  public:
   ProcessLock();
@@ -239,21 +239,23 @@ class ProcessLock {
   int cancel_state_ = 0;
 };
 
-// A descriptor of /dev/cryo, or -1 with errno: ENOSYS when it is not there, CR_EVERSION when it is another one.
+// A descriptor of /dev/cryo, or -1 with errno: ENOSYS when it is not there, CR_EVERSION when it is another
+// one.
 int open_device();
 // Once per process: what has to be there before anything else. 0, or -1 with errno.
 int prepare_process();
 // By cr_init().
 void consent_in_init();
-// The program may have set an action of its own for CR_SIGNUM: ours takes its place before we send the signal, and hands on
-// what is not from us. Whether ours is there.
+// The program may have set an action of its own for CR_SIGNUM: ours takes its place before we send the
+// signal, and hands on what is not from us. Whether ours is there.
 bool keep_handler();
 void hand_on_signal(int signal, siginfo_t* info, void* context);
 // Registers the process for checkpoints, unless it is. With g_process.mutex. 0, or -1 with errno.
 int register_process();
 // The same by the helper, which has lost the descriptor to the program: another one. 0, or -1 with errno.
 int register_again();
-// The calling helper ends: registers with another one, and gives up the descriptor OLD. At a limit, until there is room.
+// The calling helper ends: registers with another one, and gives up the descriptor OLD. At a limit, until
+// there is room.
 void replace_helper(int old);
 // Closes the descriptor of a registration, unless it is something else of the program's by now.
 void close_client(int fd);
@@ -270,14 +272,15 @@ pid_t helper_tid();
 void on_signal(int signal, siginfo_t* info, void* context);
 // A signal of ours came while the thread had the ProcessLock.
 void answer_late();
-// How many rounds there have been; and waits for one more than `begun`, at most `ms` milliseconds. Returns whether there
-// is none yet.
+// How many rounds there have been; and waits for one more than `begun`, at most `ms` milliseconds. Returns
+// whether there is none yet.
 std::uint32_t rounds_begun();
 // How many have ended with their callbacks.
 std::uint32_t rounds_ended();
 bool wait_for_round(std::uint32_t begun, int ms);
-// Has the caller's callbacks run, if it has some, as part of the round `begun`. Others who may wait for the caller are not waited
-// for: prepare functions and callbacks in thread context, and, for more than a second, those who are in critical sections.
+// Has the caller's callbacks run, if it has some, as part of the round `begun`. Others who may wait for the
+// caller are not waited for: prepare functions and callbacks in thread context, and, for more than a second,
+// those who are in critical sections.
 void run_own_callbacks(std::uint32_t begun);
 // Has the calling thread blocked the signal by which it is asked?
 bool blocks_own_signal();
@@ -353,7 +356,8 @@ pid_t own_tid();
 // g_process.mutex, or while all that could change the list are held. Whether the threads could be listed.
 using TaskVisitor = void (*)(pid_t tid, int argument);
 bool visit_uninitialised(TaskVisitor visitor, int argument);
-// Is the thread not to be sent CR_SIGNUM, as it blocks that? Yes as well if it has ended, or it cannot be seen.
+// Is the thread not to be sent CR_SIGNUM, as it blocks that? Yes as well if it has ended, or it cannot be
+// seen.
 bool blocks_signal(pid_t tid);
 // Is CR_SIGNUM pending for the thread, and not only for the process? No if that cannot be seen.
 bool is_pending(pid_t tid);
@@ -363,8 +367,8 @@ bool is_asleep(pid_t tid);
 std::uint64_t start_of_process();
 // By what the thread is known again when it has got another id, or NULL.
 void* mark_of(pid_t tid);
-// After a restart the ids of threads may be others: finds them. Whether all that have not ended are known. By the helper, rules as
-// for visit_uninitialised().
+// After a restart the ids of threads may be others: finds them. Whether all that have not ended are known. By
+// the helper, rules as for visit_uninitialised().
 bool find_threads();
 // Is the thread where it is thought to be? It has ended if not, after find_threads().
 bool is_there(const Thread& thread);
@@ -391,7 +395,8 @@ inline int fail(int error) {
   return -1;
 }
 
-// Keeps checkpoints away from what changes, however deep in sections the thread is, unless this is part of one.
+// Keeps checkpoints away from what changes, however deep in sections the thread is, unless this is part of
+// one.
 class Section {
  public:
   Section() : inside_(::cr_enter_cs(CR_ID_CALLBACK) == 0) {}

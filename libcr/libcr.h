@@ -53,16 +53,16 @@ int cr_replace_self(cr_callback_t func, void* arg, int flags);
 int cr_checkpoint(int flags);
 
 struct cr_checkpoint_info {
-  int signal;        /* that follows, 0: none */
-  const char* dest;  /* where the context goes, "": not in a file system */
-  pid_t requester;   /* process that asked */
-  pid_t target;      /* as given in the request */
+  int signal;       /* that follows, 0: none */
+  const char* dest; /* where the context goes, "": not in a file system */
+  pid_t requester;  /* process that asked */
+  pid_t target;     /* as given in the request */
   cr_scope_t scope;
 };
 
 struct cr_restart_info {
-  pid_t requester;  /* process that asked for the restart */
-  const char* src;  /* the context */
+  pid_t requester; /* process that asked for the restart */
+  const char* src; /* the context */
 };
 
 const struct cr_checkpoint_info* cr_get_checkpoint_info(void);
@@ -161,8 +161,7 @@ typedef struct cr_restart_args cr_restart_args_t;
 #define CR_POLL_RSTRT_ERR_LOG (-3)
 
 int cri_init_checkpoint_args_t(cr_version_t version, cr_checkpoint_args_t* args);
-#define cr_initialize_checkpoint_args_t(args) \
-  cri_init_checkpoint_args_t(CR_CHECKPOINT_ARGS_VERSION, (args))
+#define cr_initialize_checkpoint_args_t(args) cri_init_checkpoint_args_t(CR_CHECKPOINT_ARGS_VERSION, (args))
 int cr_request_checkpoint(cr_checkpoint_args_t* args, cr_checkpoint_handle_t* handle);
 int cr_wait_checkpoint(cr_checkpoint_handle_t* handle, struct timeval* timeout);
 int cr_log_checkpoint(cr_checkpoint_handle_t* handle, unsigned int len, char* msg);

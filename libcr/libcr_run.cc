@@ -18,7 +18,8 @@
 extern "C" __attribute__((visibility("default"))) int cr_run_link_me;
 int cr_run_link_me = 1;
 
-// Configure scripts made for BLCR ask the preloaded library for its signal and its handler; the signal is never sent.
+// Configure scripts made for BLCR ask the preloaded library for its signal and its handler; the signal is
+// never sent.
 extern "C" __attribute__((visibility("default"))) const int cri_signum;
 const int cri_signum = CR_SIGNUM;
 extern "C" __attribute__((visibility("default"))) void cri_run_sig_handler(int, siginfo_t*, void*) {}

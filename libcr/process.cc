@@ -43,8 +43,8 @@ bool is_right_module(int device) {
          CRYO_ABI_FITS(version.abi_major, version.abi_minor);
 }
 
-// Nothing is registered in the child: the helper is not there, and the descriptor is the parent's. Or something else of the program's,
-// which has closed ours and got the number again.
+// Nothing is registered in the child: the helper is not there, and the descriptor is the parent's. Or
+// something else of the program's, which has closed ours and got the number again.
 void after_fork_in_child() {
   const int fd = g_process.client_fd;
   if (fd >= 0 && ::ioctl(fd, CRYO_CLIENT_CLAIM, 0) != 0 && errno == EPERM) ::close(fd);
@@ -81,7 +81,8 @@ void consent(int device) {
 
 }  // namespace
 
-// Once: a child has that of its parent, and a program that has taken it back is not overruled by its other threads.
+// Once: a child has that of its parent, and a program that has taken it back is not overruled by its other
+// threads.
 void consent_in_init() {
   if (g_process.consented.exchange(true)) return;
   const int device = open_device();
@@ -152,7 +153,8 @@ constinit ForeignHandler g_foreign_before{};  // which that has taken the place 
 
 ForeignHandler foreign_of(const struct sigaction& action) {
   if ((action.sa_flags & SA_SIGINFO) != 0) return {nullptr, action.sa_sigaction};
-  return {action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN ? nullptr : action.sa_handler, nullptr};
+  return {action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN ? nullptr : action.sa_handler,
+          nullptr};
 }
 
 bool is_any(const ForeignHandler& handler) {
@@ -169,9 +171,9 @@ void call(const ForeignHandler& handler, int signal, siginfo_t* info, void* cont
   if (auto* const plain = handler.plain.load()) plain(signal);
 }
 
-// The other handler may hand the signal back: one that the program has put in the place of ours, and that calls what was
-// there, or that of another copy of the library. So each copy leaves marks in the part of the structure that the kernel
-// clears for each signal.
+// The other handler may hand the signal back: one that the program has put in the place of ours, and that
+// calls what was there, or that of another copy of the library. So each copy leaves marks in the part of the
+// structure that the kernel clears for each signal.
 struct Marks {
   int own;
   bool others;
@@ -307,7 +309,8 @@ void replace_helper(int old) {
       const ProcessLock lock;
       const int result = register_process();  // or another thread has
       const int error = errno;
-      if (first && old != g_process.client_fd) close_client(old);  // the program may have closed that, and this be its number
+      if (first && old != g_process.client_fd)
+        close_client(old);  // the program may have closed that, and this be its number
       if (result == 0 || !is_passing(error)) return;
     }
     // What it lacked may have been the descriptor that has been closed since.

@@ -15,8 +15,8 @@ namespace cryo::libcr {
 namespace {
 
 constexpr unsigned int kMillisecond = 1000;
-constexpr int kBeginMs = 2;  // how often one looks whether a request has begun
-constexpr int kThroughMs = 50;  // likewise, whether another one has while the file gets its name
+constexpr int kBeginMs = 2;       // how often one looks whether a request has begun
+constexpr int kThroughMs = 50;    // likewise, whether another one has while the file gets its name
 constexpr int kLongestMs = 1000;  // callbacks of others in the request may wait for the caller
 
 // What the caller and the worker know of each other, until both are through.
@@ -105,8 +105,9 @@ bool includes_self(const cr_checkpoint_args& args) {
 // 0, or what is wrong with the request itself.
 int check(const cr_checkpoint_args& args) {
   constexpr unsigned int kTraced = CR_CHKPT_PTRACED_ALLOW | CR_CHKPT_PTRACED_SKIP;
-  constexpr unsigned int kKnown = CR_CHKPT_PROHIBIT_SELF | kTraced | CR_CHKPT_PTRACER_SKIP | CR_CHKPT_ASYNC_ERR |
-                                  CR_CHKPT_DUMP_ALL | CR_CHKPT_DUMP_OPEN | CR_CHKPT_SNAPSHOT;
+  constexpr unsigned int kKnown = CR_CHKPT_PROHIBIT_SELF | kTraced | CR_CHKPT_PTRACER_SKIP |
+                                  CR_CHKPT_ASYNC_ERR | CR_CHKPT_DUMP_ALL | CR_CHKPT_DUMP_OPEN |
+                                  CR_CHKPT_SNAPSHOT;
   if ((args.cr_flags & kTraced) == kTraced) return EINVAL;
   if (args.cr_version != CR_CHECKPOINT_ARGS_VERSION) return EINVAL;
   if (static_cast<unsigned int>(args.cr_scope) > CR_SCOPE_TREE) return EINVAL;
@@ -138,8 +139,8 @@ int make_handle(const cr_checkpoint_args& args) {
   return handle >= 0 ? handle : fail(error);
 }
 
-// Has the request still to begin, for the caller? It is in it where `self`, and is frozen soon, or told before by the round that
-// follows `begun`.
+// Has the request still to begin, for the caller? It is in it where `self`, and is frozen soon, or told
+// before by the round that follows `begun`.
 bool is_to_begin(std::uint32_t state, std::uint32_t begun, bool self) {
   switch (state) {
     case CRYO_STATE_NEW:
@@ -153,8 +154,8 @@ bool is_to_begin(std::uint32_t state, std::uint32_t begun, bool self) {
   }
 }
 
-// Until the request has begun, and the process knows of it if it is one of those that it is about. 0, or what has kept it
-// from beginning: the handle is as before.
+// Until the request has begun, and the process knows of it if it is one of those that it is about. 0, or what
+// has kept it from beginning: the handle is as before.
 int wait_for_begin(int handle, const Begin& begin, std::uint32_t begun, bool self) {
   const ErrnoSaver saver;
   cryo_ckpt_status status{};
@@ -197,8 +198,8 @@ struct Before {
   std::uint32_t ended = rounds_ended();
 };
 
-// The callbacks of the caller that belong to the request are run here. When all have ended, what is left of one of cr_request()
-// and its like (`is_own`) takes no longer, and is not to be lost if the program ends.
+// The callbacks of the caller that belong to the request are run here. When all have ended, what is left of
+// one of cr_request() and its like (`is_own`) takes no longer, and is not to be lost if the program ends.
 void run_callbacks(const Begin& begin, const Before& before, bool is_own) {
   if (rounds_begun() != before.begun) run_own_callbacks(rounds_begun());
   if (!is_own || g_process.forks != before.forks || rounds_ended() == before.ended) return;

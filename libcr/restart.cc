@@ -21,8 +21,8 @@ constexpr int kRestored = CR_RSTRT_RESTORE_PID | CR_RSTRT_RESTORE_PGID | CR_RSTR
 struct Record {
   Record* next;
   int fd;
-  ino_t inode;             // the number may be that of another file by now
-  std::uint64_t started;   // when the process has, whose pipe has that inode
+  ino_t inode;            // the number may be that of another file by now
+  std::uint64_t started;  // when the process has, whose pipe has that inode
   std::size_t length;
   bool ended;
   char bytes[sizeof(RestartReport) + RestartReport::kMaxText];
@@ -31,8 +31,8 @@ struct Record {
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 Record* g_records = nullptr;
 
-// With g_mutex, like all that follow. Is the pipe at the record's number its own? After a restart it is another one, with what
-// was in it.
+// With g_mutex, like all that follow. Is the pipe at the record's number its own? After a restart it is
+// another one, with what was in it.
 bool is_own_pipe(Record& record, ino_t inode) {
   if (record.inode == inode) return true;
   const std::uint64_t started = start_of_process();

@@ -28,8 +28,9 @@ struct Round {
   std::atomic<std::uint32_t> left;      // threads that are not through, the helper included
   std::atomic<std::uint32_t> begun;     // counts rounds
   std::atomic<std::uint32_t> ended;     // likewise
-  std::atomic<std::uint32_t> asked;     // which of them is the last whose threads have been asked, or not to be waited for
-  std::atomic<std::uint32_t> refusal;   // by a thread: vote and code, 0: none
+  std::atomic<std::uint32_t>
+      asked;  // which of them is the last whose threads have been asked, or not to be waited for
+  std::atomic<std::uint32_t> refusal;  // by a thread: vote and code, 0: none
   int result;
   char dest[PATH_MAX];
   char source[PATH_MAX];
@@ -52,7 +53,8 @@ bool change_phase(Thread& thread, Phase from, Phase to) {
 
 // What the round counts the thread for, once.
 void settle(Thread& thread, std::uint32_t debt) {
-  if ((thread.owes.fetch_and(~debt) & debt) != 0) count_down(debt == kOwesBottom ? g_round.missing : g_round.left);
+  if ((thread.owes.fetch_and(~debt) & debt) != 0)
+    count_down(debt == kOwesBottom ? g_round.missing : g_round.left);
 }
 
 // The first one holds.
@@ -101,7 +103,8 @@ bool has_callback(CallbackTable& callbacks) {
   return false;
 }
 
-// Has anybody something to do when the checkpoint is over? By the helper, which counts among those that are not through.
+// Has anybody something to do when the checkpoint is over? By the helper, which counts among those that are
+// not through.
 bool has_end() {
   return has_callback(g_process.callbacks) || g_round.left > 1 || has_hook(CR_HOOK_CONT_NO_CALLBACKS) ||
          has_hook(CR_HOOK_CONT_THREAD_CONTEXT) || has_hook(CR_HOOK_CONT_SIGNAL_CONTEXT);
@@ -179,11 +182,13 @@ void send_signal(Thread& thread) {
   dismiss(thread);
 }
 
-// Whether the thread is to be asked. One that cannot be found after a restart is no checkpoint without its callbacks.
+// Whether the thread is to be asked. One that cannot be found after a restart is no checkpoint without its
+// callbacks.
 bool is_to_be_asked(Thread& thread, bool known) {
   if (!takes_part(thread)) return false;
   if (known || is_there(thread)) return thread.mark == nullptr || is_there(thread);
-  ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE, "the id of a thread that has callbacks is not known after a restart");
+  ::ioctl(g_process.client_fd, CRYO_CLIENT_NOTE,
+          "the id of a thread that has callbacks is not known after a restart");
   refuse(CRYO_VOTE_TEMPORARY, CR_ETEMPFAIL);
   return false;
 }
@@ -196,7 +201,8 @@ void ask_threads() {
   g_round.left = 1;
   for (Thread* thread = g_process.threads; thread != nullptr; thread = thread->next) {
     if (static_cast<Phase>(thread->phase.load()) != Phase::kIdle || !is_to_be_asked(*thread, known)) continue;
-    // First, as a signal of an earlier round may come as soon as it counts as asked; nobody else asks one that is idle.
+    // First, as a signal of an earlier round may come as soon as it counts as asked; nobody else asks one
+    // that is idle.
     thread->owes = kOwesBottom | kOwesEnd;
     g_round.missing.fetch_add(1);
     g_round.left.fetch_add(1);
@@ -267,7 +273,8 @@ bool holds(int setting, bool restarted) {
 }
 
 // The callbacks of the calling thread have ended. `round`: what g_round.ended was when they began.
-void finish(int result, int hold, std::uint32_t round, cr_hook_event_t hook_cont, cr_hook_event_t hook_restart) {
+void finish(int result, int hold, std::uint32_t round, cr_hook_event_t hook_cont,
+            cr_hook_event_t hook_restart) {
   const std::uint32_t forks = g_process.forks;
   if (result >= 0) run_hook(result > 0 ? hook_restart : hook_cont);
   if (forks != g_process.forks) return;
@@ -347,13 +354,15 @@ void take_part(const cryo_client_request& request) {
   if (!given_up) g_process.sections.close();
   g_process.preparing = false;
   if (given_up) return stop_waiting();
-  while (!given_up && !g_process.sections.wait_empty(kPollMs)) given_up = is_given_up("a thread is in a critical section (cr_enter_cs)");
+  while (!given_up && !g_process.sections.wait_empty(kPollMs))
+    given_up = is_given_up("a thread is in a critical section (cr_enter_cs)");
   if (!given_up) return run_callbacks();
   g_process.sections.open();
   stop_waiting();
 }
 
-// The helper ends, by a callback: there is no checkpoint, those who wait for it go on, and another thread takes its place.
+// The helper ends, by a callback: there is no checkpoint, those who wait for it go on, and another thread
+// takes its place.
 void end_helper(void* forks) {
   if (*static_cast<std::uint32_t*>(forks) != g_process.forks) return;
   cryo_client_vote vote{};
@@ -484,8 +493,8 @@ namespace {
 
 constexpr int kSectionMs = 1000;  // who is in a section may wait for the caller
 
-// Is there anybody else in a section? For so long that he is not to be waited for, since the time `since`; 0: not yet. However
-// often signals of the program end the wait in between.
+// Is there anybody else in a section? For so long that he is not to be waited for, since the time `since`; 0:
+// not yet. However often signals of the program end the wait in between.
 bool is_section_long(std::int64_t& since) {
   if (!g_process.sections.is_other_inside()) {
     since = 0;
@@ -497,15 +506,17 @@ bool is_section_long(std::int64_t& since) {
 
 // In a round or a section nobody asks the caller.
 bool may_be_asked() {
-  return t_thread != nullptr && t_chain == nullptr && !is_helper() && t_thread->in_section == 0 && !ProcessLock::is_mine() &&
-         has_callback(t_thread->callbacks);
+  return t_thread != nullptr && t_chain == nullptr && !is_helper() && t_thread->in_section == 0 &&
+         !ProcessLock::is_mine() && has_callback(t_thread->callbacks);
 }
 
-// Whether the round `begun` has come to that. Another process, the child of a fork in a callback, has no such round.
+// Whether the round `begun` has come to that. Another process, the child of a fork in a callback, has no such
+// round.
 bool wait_until_asked(std::uint32_t begun) {
   const std::uint32_t forks = g_process.forks;
   std::int64_t since = 0;
-  for (std::uint32_t asked = g_round.asked; static_cast<std::int32_t>(asked - begun) < 0; asked = g_round.asked) {
+  for (std::uint32_t asked = g_round.asked; static_cast<std::int32_t>(asked - begun) < 0;
+       asked = g_round.asked) {
     if (is_section_long(since)) return false;
     futex_wait(g_round.asked, asked, kPollMs);
     if (forks != g_process.forks) break;
@@ -513,7 +524,8 @@ bool wait_until_asked(std::uint32_t begun) {
   return forks == g_process.forks;
 }
 
-// Signals of others, which are taken to get at ours. Without the C library's memory, of which a thread may have the lock for good.
+// Signals of others, which are taken to get at ours. Without the C library's memory, of which a thread may
+// have the lock for good.
 class Others {
  public:
   Others() = default;
@@ -551,7 +563,8 @@ class Others {
   std::size_t count_ = 0;
 };
 
-// One CR_SIGNUM that is pending for the thread itself, if there is one: those for the process are not touched.
+// One CR_SIGNUM that is pending for the thread itself, if there is one: those for the process are not
+// touched.
 bool take_signal(siginfo_t& info) {
   sigset_t set;
   const timespec now{};
@@ -567,8 +580,8 @@ bool put_back(siginfo_t& info) {
 constexpr int kBackMs = 1000;  // for all of them
 constexpr timespec kBackPause{0, 1000000};
 
-// There was room for it a moment ago, which others of the user may have taken: it is waited for, until `end`. A signal that cannot be
-// queued then comes without its value, as one of kill(2) does, which takes no room.
+// There was room for it a moment ago, which others of the user may have taken: it is waited for, until `end`.
+// A signal that cannot be queued then comes without its value, as one of kill(2) does, which takes no room.
 void give_back(siginfo_t& info, std::int64_t end) {
   while (!put_back(info)) {
     if (now_ms() >= end) {
@@ -582,8 +595,9 @@ void give_back(siginfo_t& info, std::int64_t end) {
   }
 }
 
-// Ours do not stay pending for a thread that has answered, where each counts against the user's RLIMIT_SIGPENDING. Those of others do,
-// in their order; and so does ours when it is that of the next round, which may have begun by now. Returns false if it cannot.
+// Ours do not stay pending for a thread that has answered, where each counts against the user's
+// RLIMIT_SIGPENDING. Those of others do, in their order; and so does ours when it is that of the next round,
+// which may have begun by now. Returns false if it cannot.
 bool take_signals() {
   Others others;
   siginfo_t info{};

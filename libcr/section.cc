@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Critical sections: who is in one, and who waits for that.
 //
-// A thread is inside when it says so by a word of its own, and no checkpoint was wanted after that. A handler that
-// interrupts these functions, and enters and leaves, leaves the thread outside: whoever was on its way in looks at that
-// last.
+// A thread is inside when it says so by a word of its own, and no checkpoint was wanted after that. A handler
+// that interrupts these functions, and enters and leaves, leaves the thread outside: whoever was on its way
+// in looks at that last.
 #include "internal.h"
 
 namespace cryo::libcr {
@@ -12,7 +12,8 @@ namespace {
 // The compiler's order is the thread's own, and so a handler's.
 void change_depth(Thread& thread, int by) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  thread.section_depth.store(thread.section_depth.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  thread.section_depth.store(thread.section_depth.load(std::memory_order_relaxed) + by,
+                             std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
@@ -23,8 +24,8 @@ bool is_anybody_inside() {
   return false;
 }
 
-// A process without callbacks is told as well, once it has something to protect. Where the device is not there is no
-// checkpoint either.
+// A process without callbacks is told as well, once it has something to protect. Where the device is not
+// there is no checkpoint either.
 int prepare_section() {
   if (g_process.registered) return 0;
   const ProcessLock lock;
@@ -36,7 +37,8 @@ bool is_in_round() {
   return t_chain != nullptr || is_helper();
 }
 
-// In a handler that has interrupted somebody with the lock: the helper may wait for that, and we would for the helper.
+// In a handler that has interrupted somebody with the lock: the helper may wait for that, and we would for
+// the helper.
 int enter_at_once(bool wait) {
   if (!g_process.registered) return fail(EDEADLK);
   if (g_process.sections.enter(*t_thread, false)) return 0;
@@ -127,8 +129,9 @@ LIBCR_PUBLIC int cr_tryenter_cs(cr_client_id_t) {
   return enter(false);
 }
 
-// Leaving what was not entered means that something else is not protected: better an end than that. A checkpoint that has waited
-// for it comes at once; for who has blocked its signal when that is let in, as it may hold locks that callbacks take.
+// Leaving what was not entered means that something else is not protected: better an end than that. A
+// checkpoint that has waited for it comes at once; for who has blocked its signal when that is let in, as it
+// may hold locks that callbacks take.
 LIBCR_PUBLIC int cr_leave_cs(cr_client_id_t) {
   if (is_in_round()) return 0;
   if (t_thread == nullptr) return fail(CR_ENOINIT);

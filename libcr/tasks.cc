@@ -112,7 +112,8 @@ std::uint64_t start_of_process() {
   return field_of_stat(kSkip);
 }
 
-// The head of the list of robust futexes, which the C library has for each thread in its own memory, and a restart sets again.
+// The head of the list of robust futexes, which the C library has for each thread in its own memory, and a
+// restart sets again.
 void* mark_of(pid_t tid) {
   void* head = nullptr;
   std::size_t size = 0;
@@ -123,8 +124,8 @@ bool is_there(const Thread& thread) {
   return thread.mark != nullptr && mark_of(thread.tid) == thread.mark;
 }
 
-// Who has ended without telling leaves his record, and a later thread may have his memory, and so his mark: ids are new after
-// a restart only.
+// Who has ended without telling leaves his record, and a later thread may have his memory, and so his mark:
+// ids are new after a restart only.
 bool find_threads() {
   if (are_all_there()) return true;
   const std::uint64_t now = start_of_process();

@@ -22,7 +22,8 @@ void save(const std::filesystem::path& path, const Bytes& bytes) {
 
 void run(const std::filesystem::path& dir) {
   std::filesystem::create_directories(dir);
-  for (const test::SampleContext& sample : test::sample_contexts()) save(dir / sample.name, sample.builder.build());
+  for (const test::SampleContext& sample : test::sample_contexts())
+    save(dir / sample.name, sample.builder.build());
 }
 
 }  // namespace

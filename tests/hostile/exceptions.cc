@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What ordinary users may do by the module's exceptions, with each parameter on and off, and whatever it says with the
-// capability; and what they may do to nobody else's objects. (CRYO_RST_PORT: see ports.cc.)
+// What ordinary users may do by the module's exceptions, with each parameter on and off, and whatever it says
+// with the capability; and what they may do to nobody else's objects. (CRYO_RST_PORT: see ports.cc.)
 #include <arpa/inet.h>
 #include <cryo/ioctl.h>
 #include <elf.h>
@@ -140,7 +140,8 @@ int choose_first_pid(int (*choose)()) {
 }
 
 int choose_pid_by_handle() {
-  return call(restart_handle(), CRYO_RST_PID_CURSOR, cryo_nested_cursor{sizeof(cryo_nested_cursor), 3000, 0, 0});
+  return call(restart_handle(), CRYO_RST_PID_CURSOR,
+              cryo_nested_cursor{sizeof(cryo_nested_cursor), 3000, 0, 0});
 }
 
 // Where the next pid goes to, and where it was; -1: refused.
@@ -151,11 +152,13 @@ int move_next_pid(pid_t pid) {
 
 constexpr pid_t kBack = 0;
 
-// In a namespace that may have the place and the number of one that has just gone, of which the module knows where its next pid was.
+// In a namespace that may have the place and the number of one that has just gone, of which the module knows
+// where its next pid was.
 int put_first_pid_back() {
   return in_child([] {
     must(::unshare(CLONE_NEWUSER | CLONE_NEWPID), "unshare");
-    if (call(restart_handle(), CRYO_RST_PID_CURSOR, cryo_nested_cursor{sizeof(cryo_nested_cursor), 1, 0, 0}) != 0)
+    if (call(restart_handle(), CRYO_RST_PID_CURSOR,
+             cryo_nested_cursor{sizeof(cryo_nested_cursor), 1, 0, 0}) != 0)
       return EINVAL;
     (void)move_next_pid(kBack);
     return in_child([] { return ::getpid() == 1 ? 0 : EXDEV; });
@@ -220,8 +223,8 @@ struct Registers {
   size_t length;
 };
 
-// What the commit says when a process wants `path` for its /proc/PID/exe. The executable of this test stays mapped, so that one
-// that it may have cannot be had (EBUSY).
+// What the commit says when a process wants `path` for its /proc/PID/exe. The executable of this test stays
+// mapped, so that one that it may have cannot be had (EBUSY).
 int take_exe(const char* path, bool map) {
   auto* registers = static_cast<Registers*>(
       ::mmap(nullptr, sizeof(Registers), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -304,7 +307,9 @@ pid_t peer_of(int fd) {
 
 struct Pair {
   int fds[2];
-  explicit Pair(int type = SOCK_STREAM) { must(::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds), "socketpair"); }
+  explicit Pair(int type = SOCK_STREAM) {
+    must(::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds), "socketpair");
+  }
 };
 
 int name_peer_of_pair(int handle, pid_t pid) {
@@ -365,7 +370,8 @@ int forge_and_receive(int handle, int fd) {
   char text[16];
   sockaddr_in from{};
   socklen_t size = sizeof(from);
-  must(::recvfrom(fd, text, sizeof(text), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size), "recvfrom");
+  must(::recvfrom(fd, text, sizeof(text), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size),
+       "recvfrom");
   return ntohl(from.sin_addr.s_addr) == 0xc0000201 && ntohs(from.sin_port) == 53 ? 0 : EXDEV;
 }
 
@@ -478,7 +484,8 @@ class Test {
     expect(as_user(choose_free_semaphores), EPERM, "... not when it is off");
     expect(as_user(choose_pid), 0, "... which is not about pids");
     expect(choose_free_semaphores(), 0, "... but root may");
-    expect(as_root_inside(CLONE_NEWIPC, choose_free_semaphores), 0, "... and who is root of the ipc namespace");
+    expect(as_root_inside(CLONE_NEWIPC, choose_free_semaphores), 0,
+           "... and who is root of the ipc namespace");
     expect(as_root_inside(0, choose_free_semaphores), EPERM, "... not who is root of another namespace only");
   }
 
@@ -488,7 +495,8 @@ class Test {
     expect(as_user(mapped), EBUSY, "exe_link: a user may have a file that he has mapped for execution");
     expect(as_user(not_mapped), EPERM, "... not one that he has not mapped");
     expect(not_mapped(), EBUSY, "... but root may");
-    expect(as_root_inside(0, not_mapped), EBUSY, "... and who is root of his user namespace, as with prctl(2)");
+    expect(as_root_inside(0, not_mapped), EBUSY,
+           "... and who is root of his user namespace, as with prctl(2)");
     const Setting off(parameter("exe_link"), "N");
     expect(as_user(mapped), EPERM, "... not when it is off");
     expect(mapped(), EBUSY, "... but root may");
@@ -536,7 +544,9 @@ class Test {
              const Sleeper child;
              const int error = name_peer(handle, fd, child.pid(), CRYO_PEER_PID_OTHER_END);
              if (error != 0) return error;
-             return peer_of(must(::accept4(own, nullptr, nullptr, SOCK_CLOEXEC), "accept4")) == child.pid() ? 0 : EXDEV;
+             return peer_of(must(::accept4(own, nullptr, nullptr, SOCK_CLOEXEC), "accept4")) == child.pid()
+                        ? 0
+                        : EXDEV;
            }),
            0, "a server of one's own can be told");
     expect(as_user([] {
@@ -569,7 +579,8 @@ class Test {
     if (::access(level.c_str(), W_OK) != 0) return tap_.skip("with Yama", "there is none");
     const Setting by_admin(level, "2");
     expect(as_user([] { return name_brother(1); }), 0, "Yama does not forbid to name a brother");
-    expect(as_user([] { return name_brother(0); }), EPERM, "... but one that is not dumpable is not to be named");
+    expect(as_user([] { return name_brother(0); }), EPERM,
+           "... but one that is not dumpable is not to be named");
   }
 
   void datagrams() {
@@ -581,7 +592,8 @@ class Test {
     expect(as_user(forge_under_way), EBUSY, "... nor one that is in a message");
     expect(as_user(forge_in_common_table), EBUSY, "... nor one that another process has in the same table");
     const int of_root = udp_socket();
-    expect(as_user([&] { return forge(restart_handle(), of_root); }), EPERM, "... nor one that another user has made");
+    expect(as_user([&] { return forge(restart_handle(), of_root); }), EPERM,
+           "... nor one that another user has made");
     expect(forge_inherited(), 0, "... but root may");
     expect(as_root_inside(CLONE_NEWNET, forge_inherited), 0, "... and who is root of the network namespace");
     expect(as_root_inside(0, forge_inherited), EBUSY, "... not who is root of another namespace only");
@@ -598,7 +610,8 @@ class Test {
       cryo_outer_pid args{sizeof(cryo_outer_pid), pid, 0, 0};
       return ::ioctl(handle, CRYO_RST_OUTER_PID, &args) == 0 ? (args.outer == pid ? 0 : EXDEV) : errno;
     };
-    expect(as_user([&] { return outer(restart_handle(), ::getpid()); }), 0, "the outer pid of a process that is restarted");
+    expect(as_user([&] { return outer(restart_handle(), ::getpid()); }), 0,
+           "the outer pid of a process that is restarted");
     expect(as_user([&] { return outer(restart_handle(), 1); }), ESRCH, "... and of no other");
   }
 

@@ -58,7 +58,8 @@ class Directory {
   std::string path_;
 };
 
-// Pages with contents of their own, at consecutive addresses; set() changes one. With the last one it is that of another job.
+// Pages with contents of their own, at consecutive addresses; set() changes one. With the last one it is that
+// of another job.
 class Heap {
  public:
   explicit Heap(std::uint64_t pages = kHeapPages) : numbers_(pages) {
@@ -738,7 +739,8 @@ TEST("generations: a copy of the job on another node") {
   job.node = "here";
   job.started_ns = 2000 * kSecond;
   std::vector<std::string> notes;
-  CHECK_EQ(Generations(directory / "", 7, job).newest(notes, [](const Parent&) {})->files().front().path, directory / "context.7.4");
+  CHECK_EQ(Generations(directory / "", 7, job).newest(notes, [](const Parent&) {})->files().front().path,
+           directory / "context.7.4");
   Generations(directory / "", 7, job).keep(1);
   CHECK_EQ(directory.names(), "context.7.3 context.7.4");
   // What a node has made itself is of the job, however its clock has been set since.

@@ -113,7 +113,8 @@ TEST("how much of open files is saved") {
   CHECK_EQ(wrong({"--save-open=0", "42"}), "--save-open '0': one byte is the least");
   CHECK_EQ(wrong({"--save-open=1M,0", "42"}), "--save-open '0': one byte is the least");
   for (const char* bad : {"", "x", "1M,", ",1M", "1,2,3"})
-    CHECK(wrong({fmt::format("--save-open={}", bad).c_str(), "42"}).ends_with("is not a number of bytes, such as 4096, 512M or 2G"));
+    CHECK(wrong({fmt::format("--save-open={}", bad).c_str(), "42"})
+              .ends_with("is not a number of bytes, such as 4096, 512M or 2G"));
 }
 
 TEST("compression") {

@@ -339,7 +339,8 @@ TEST("devices and FIFOs are written to, not replaced, and only when they were na
 TEST("what has been looked at is what is written to, though the name leads elsewhere by then") {
   constexpr int kRounds = 2000;
   Scratch scratch;
-  const std::string name = scratch.file("ctx"), fifo = scratch.file("fifo"), other = scratch.file("other"), next = scratch.file("next");
+  const std::string name = scratch.file("ctx"), fifo = scratch.file("fifo"), other = scratch.file("other"),
+                    next = scratch.file("next");
   write_file(other, "stays");
   CHECK_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   CHECK_EQ(::link(fifo.c_str(), name.c_str()), 0);

@@ -13,6 +13,7 @@
 
 #include "base/crc32c.h"
 #include "context/checksum.h"
+#include "unit/context_parts.h"
 
 namespace cryo::test {
 namespace {
@@ -29,11 +30,6 @@ void append_object(Bytes& to, const T& value) {
 template <typename T>
 Bytes bytes_of_vector(const std::vector<T>& values) {
   const auto view = std::as_bytes(std::span(values));
-  return {view.begin(), view.end()};
-}
-
-Bytes bytes_of_text(std::string_view text) {
-  const auto view = std::as_bytes(std::span(text));
   return {view.begin(), view.end()};
 }
 
@@ -168,9 +164,11 @@ void put_process(Writer& writer, const Process& process) {
 std::string mountinfo_of(const std::vector<Mount>& mounts) {
   std::string text;
   for (const Mount& mount : mounts)
-    text += fmt::format("{} {} {} {} {} {}{}{} - {} {} {}\n", mount.id, mount.parent, mount.device, mount.root, mount.point,
-                        fmt::join(mount.options, ","), mount.shared != 0 ? fmt::format(" shared:{}", mount.shared) : "",
-                        mount.slave != 0 ? fmt::format(" master:{}", mount.slave) : "", mount.type, mount.source, mount.super_options);
+    text += fmt::format("{} {} {} {} {} {}{}{} - {} {} {}\n", mount.id, mount.parent, mount.device,
+                        mount.root, mount.point, fmt::join(mount.options, ","),
+                        mount.shared != 0 ? fmt::format(" shared:{}", mount.shared) : "",
+                        mount.slave != 0 ? fmt::format(" master:{}", mount.slave) : "", mount.type,
+                        mount.source, mount.super_options);
   return text;
 }
 
@@ -217,7 +215,8 @@ void put_cgroup(Writer& writer, std::uint32_t number, const ControlGroup& group)
   tail.insert(tail.end(), tids.begin(), tids.end());
   writer.put(CRYO_SEC_CGROUP_DIR, number, head, std::move(tail));
   for (const CgroupSetting& setting : group.settings)
-    writer.put(CRYO_SEC_CGROUP_SETTING, number, cryo_cgroup_setting{static_cast<std::uint32_t>(setting.name.size()), 0},
+    writer.put(CRYO_SEC_CGROUP_SETTING, number,
+               cryo_cgroup_setting{static_cast<std::uint32_t>(setting.name.size()), 0},
                bytes_of_text(setting.name + setting.text));
 }
 
@@ -247,7 +246,8 @@ void put_threads(Writer& writer, const Process& process) {
     if (thread.uclamp) writer.put(CRYO_SEC_UCLAMP, tid, *thread.uclamp);
     if (thread.fs) writer.put(CRYO_SEC_THREAD_FS, tid, thread.fs->head, bytes_of_text(thread.fs->path));
     if (thread.root) writer.put(CRYO_SEC_ROOT, tid, thread.root->head, bytes_of_text(thread.root->path));
-    if (thread.creds) writer.put(CRYO_SEC_THREAD_CREDS, tid, thread.creds->head, bytes_of_vector(thread.creds->groups));
+    if (thread.creds)
+      writer.put(CRYO_SEC_THREAD_CREDS, tid, thread.creds->head, bytes_of_vector(thread.creds->groups));
     if (thread.mempolicy) writer.put_array(CRYO_SEC_MEMPOLICY, tid, std::vector{*thread.mempolicy});
     put_queue(writer, thread.head.tid, thread.pending, false);
   }
@@ -315,7 +315,8 @@ void put_sock_groups(Writer& writer, const File& file) {
     append(tail, writer.grown_records(std::vector{group.head}));
     append(tail, bytes_of_vector(group.sources));
   }
-  const cryo_array head{static_cast<std::uint32_t>(file.groups.size()), writer.record_size<cryo_sock_group>()};
+  const cryo_array head{static_cast<std::uint32_t>(file.groups.size()),
+                        writer.record_size<cryo_sock_group>()};
   writer.put(CRYO_SEC_SOCK_GROUPS, file.id, head, std::move(tail));
 }
 
@@ -375,13 +376,16 @@ void put_files(Writer& writer, const Context& context) {
     if (inode.pipe) put_pipe(writer, inode);
     if (inode.shm) writer.put(CRYO_SEC_SHM, id, *inode.shm);
     if (inode.huge_size != 0)
-      writer.put(CRYO_SEC_HUGETLB, id, cryo_hugetlb{static_cast<std::uint32_t>(std::countr_zero(inode.huge_size)), 0});
+      writer.put(CRYO_SEC_HUGETLB, id,
+                 cryo_hugetlb{static_cast<std::uint32_t>(std::countr_zero(inode.huge_size)), 0});
     if (inode.end) writer.put(CRYO_SEC_FILE_END, id, *inode.end, {}, 0);
-    if (inode.mqueue) writer.put(CRYO_SEC_MQUEUE, id, inode.mqueue->head, message_bytes(inode.mqueue->messages));
+    if (inode.mqueue)
+      writer.put(CRYO_SEC_MQUEUE, id, inode.mqueue->head, message_bytes(inode.mqueue->messages));
   }
   for (const auto& [id, file] : context.files) {
     writer.put(CRYO_SEC_FILE, id, file.head, bytes_of_text(file.path));
-    if (file.opener) writer.put(CRYO_SEC_FILE_OPENER, id, file.opener->head, bytes_of_vector(file.opener->groups));
+    if (file.opener)
+      writer.put(CRYO_SEC_FILE_OPENER, id, file.opener->head, bytes_of_vector(file.opener->groups));
     if (file.filter) put_sock_filter(writer, file);
     if (!file.groups.empty()) put_sock_groups(writer, file);
     if (!file.devices.empty()) {
@@ -391,7 +395,8 @@ void put_files(Writer& writer, const Context& context) {
     }
     if (!file.epoll.empty()) writer.put_array(CRYO_SEC_EPOLL, id, file.epoll);
     if (file.socket) put_listening(writer, id, *file.socket);
-    if (file.net != 0 || file.name_mnt != 0) writer.put(CRYO_SEC_SOCKET_NET, file.id, cryo_socket_net{file.net, file.name_mnt});
+    if (file.net != 0 || file.name_mnt != 0)
+      writer.put(CRYO_SEC_SOCKET_NET, file.id, cryo_socket_net{file.net, file.name_mnt});
     if (file.connection) put_connection(writer, file);
     if (file.eventfd) writer.put(CRYO_SEC_EVENTFD, id, *file.eventfd);
     if (!file.build_id.empty()) writer.put({CRYO_SEC_BUILD_ID, id, 0, {}, file.build_id, 8});
@@ -494,26 +499,6 @@ void fill_minimum(ContextBuilder& builder) {
   builder.add_page_chunk(CRYO_PAGES_MM, 1, {{17 * page, 1}});
 }
 
-File& add_file(Context& context, std::uint32_t id, std::uint32_t inode, std::uint32_t kind,
-               std::string_view path) {
-  File file;
-  file.id = id;
-  file.head.inode = inode;
-  file.head.kind = kind;
-  file.path = path;
-  return context.files.insert_or_assign(id, std::move(file)).first->second;
-}
-
-Inode& add_inode(Context& context, std::uint32_t id, std::uint64_t size, std::uint32_t mode) {
-  Inode inode;
-  inode.id = id;
-  inode.head.ino = 100 + id;
-  inode.head.size = size;
-  inode.head.mode = mode;
-  inode.head.nlink = 1;
-  return context.inodes.insert_or_assign(id, std::move(inode)).first->second;
-}
-
 void fill_files(Context& context) {
   add_inode(context, 1, 12345, 0100644).end = cryo_file_end{4096, 0xe0f};
   add_file(context, 1, 1, CRYO_FILE_PATH, "/usr/bin/sleeper").build_id = Bytes(20, std::byte{0xb1});
@@ -531,8 +516,8 @@ void fill_files(Context& context) {
   add_file(context, 40, 0, CRYO_FILE_TIMERFD, "").timerfd =
       cryo_timerfd{1, 0, 2, 1'500'000'000, 3'000'000'000, CRYO_TIMERFD_ARMED, 0};
   add_file(context, 41, 0, CRYO_FILE_SIGNALFD, "").signalfd = cryo_signalfd{0x4200};
-  add_file(context, 42, 0, CRYO_FILE_INOTIFY, "").inotify =
-      Inotify{{1, 5}, {Watch{{3, 0x100, 1, 2, 4, 0}, "/tmp"}}, {{{3, 0x100, 7, 3}, "new"}, {{-1, 0x4000, 0, 0}, ""}}};
+  add_file(context, 42, 0, CRYO_FILE_INOTIFY, "").inotify = Inotify{
+      {1, 5}, {Watch{{3, 0x100, 1, 2, 4, 0}, "/tmp"}}, {{{3, 0x100, 7, 3}, "new"}, {{-1, 0x4000, 0, 0}, ""}}};
   add_file(context, 62, 0, CRYO_FILE_FANOTIFY, "").fanotify =
       Fanotify{{0x600, 2, 1, CRYO_FANOTIFY_UNPRIVILEGED},
                {FanotifyMark{{CRYO_MARK_INODE, 0x240, 0x102, 8, 1, 2, 4, 0}, "/tmp"}}};
@@ -684,7 +669,8 @@ Bytes ContextBuilder::build() const {
   for (const Process& process : c.processes) put_process(writer, process);
   for (const auto& [id, ns] : c.namespaces) put_namespace(writer, id, ns);
   for (const auto& [id, entry] : c.mount_entries) put_mount_entry(writer, entry);
-  for (std::size_t i = 0; i < c.cgroups.size(); ++i) put_cgroup(writer, static_cast<std::uint32_t>(i + 1), c.cgroups[i]);
+  for (std::size_t i = 0; i < c.cgroups.size(); ++i)
+    put_cgroup(writer, static_cast<std::uint32_t>(i + 1), c.cgroups[i]);
   for (const auto& [crc, vdso] : c.vdsos) {
     Bytes tail = vdso.image;
     tail.insert(tail.end(), vdso.data.begin(), vdso.data.end());
@@ -750,51 +736,6 @@ void reseal(Bytes& bytes) {
     head.header_crc = crc_before(std::as_bytes(std::span(&head, 1)), offsetof(cryo_section, header_crc));
     std::memcpy(&bytes[at], &head, sizeof(head));
   }
-}
-
-void add_ipc(ContextBuilder& builder) {
-  Context& context = builder.context;
-  Pty pty{};
-  pty.head.number = 5;
-  pty.head.sid = 1000;
-  pty.head.rows = 25;
-  pty.output = bytes_of_text("drawn");
-  pty.input = bytes_of_text("line\n");
-  pty.line_ends = Bytes(5);
-  pty.line_ends.back() = std::byte{1};
-  pty.pending = bytes_of_text("more");
-  pty.head.output = 5, pty.head.input = 5, pty.head.pending = 4;
-  add_file(context, 140, 0, CRYO_FILE_PTY_MASTER, "/dev/ptmx").pty = std::move(pty);
-  add_file(context, 141, 0, CRYO_FILE_PTY_SLAVE, "/dev/pts/5").pty_slave = cryo_pty_slave{140, 0};
-  add_inode(context, 142, 0, 0010600);
-  add_file(context, 142, 142, CRYO_FILE_FIFO, "/tmp/fifo").head.pos = CRYO_FIFO_QUIET;
-  Inode& segment = add_inode(context, 143, 8192, 0100777);
-  segment.head.flags = CRYO_INODE_SYSV | CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
-  segment.shm = cryo_shm{};
-  segment.shm->perm.id = 3;
-  segment.shm->size = 8192;
-  add_file(context, 143, 143, CRYO_FILE_SYSV, "/SYSV00000000");
-  Inode& named = add_inode(context, 145, 4096, 0100600);
-  named.head.flags = CRYO_INODE_POSIX_SHM | CRYO_INODE_CONTENTS;
-  add_file(context, 145, 145, CRYO_FILE_POSIX_SHM, "/dev/shm/segment");
-  MqueueState state{};
-  state.head.max_messages = 10;
-  state.head.message_size = 100;
-  state.head.messages = 1;
-  state.messages = {{3, bytes_of_text("posix")}};
-  add_inode(context, 144, 80, 0100600).mqueue = std::move(state);
-  add_file(context, 144, 144, CRYO_FILE_MQUEUE, "/queue");
-  SemSet set{};
-  set.head.perm.id = 4;
-  set.head.count = 2;
-  set.values = {1, 0};
-  context.sem_sets.push_back(std::move(set));
-  builder.process().sem_undo = {{4, 1, -1, 0}};
-  MsgQueue queue{};
-  queue.head.perm.id = 5;
-  queue.head.messages = 2;
-  queue.messages = {{1, bytes_of_text("text")}, {2, {}}};
-  context.msg_queues.push_back(std::move(queue));
 }
 
 }  // namespace cryo::test

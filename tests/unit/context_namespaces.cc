@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "unit/context_builder.h"
+#include "unit/context_parts.h"
 
 namespace cryo::test {
 
@@ -65,8 +66,54 @@ void add_cgroups(ContextBuilder& builder) {
   job.settings = {{"cgroup.subtree_control", "cpu pids"}, {"cpu.max", "50000 100000"}};
   step.path = "/batch/job/step";
   step.threads = {builder.process().head.pid};
-  step.settings = {{"cgroup.type", "threaded"}, {"pids.max", "32"}, {"io.max", "8:0 rbps=1048576\n8:16 wbps=4096"}};
+  step.settings = {
+      {"cgroup.type", "threaded"}, {"pids.max", "32"}, {"io.max", "8:0 rbps=1048576\n8:16 wbps=4096"}};
   builder.context.cgroups = {std::move(job), std::move(step)};
+}
+
+void add_ipc(ContextBuilder& builder) {
+  Context& context = builder.context;
+  Pty pty{};
+  pty.head.number = 5;
+  pty.head.sid = 1000;
+  pty.head.rows = 25;
+  pty.output = bytes_of_text("drawn");
+  pty.input = bytes_of_text("line\n");
+  pty.line_ends = Bytes(5);
+  pty.line_ends.back() = std::byte{1};
+  pty.pending = bytes_of_text("more");
+  pty.head.output = 5, pty.head.input = 5, pty.head.pending = 4;
+  add_file(context, 140, 0, CRYO_FILE_PTY_MASTER, "/dev/ptmx").pty = std::move(pty);
+  add_file(context, 141, 0, CRYO_FILE_PTY_SLAVE, "/dev/pts/5").pty_slave = cryo_pty_slave{140, 0};
+  add_inode(context, 142, 0, 0010600);
+  add_file(context, 142, 142, CRYO_FILE_FIFO, "/tmp/fifo").head.pos = CRYO_FIFO_QUIET;
+  Inode& segment = add_inode(context, 143, 8192, 0100777);
+  segment.head.flags = CRYO_INODE_SYSV | CRYO_INODE_CONTENTS | CRYO_INODE_DELETED;
+  segment.shm = cryo_shm{};
+  segment.shm->perm.id = 3;
+  segment.shm->size = 8192;
+  add_file(context, 143, 143, CRYO_FILE_SYSV, "/SYSV00000000");
+  Inode& named = add_inode(context, 145, 4096, 0100600);
+  named.head.flags = CRYO_INODE_POSIX_SHM | CRYO_INODE_CONTENTS;
+  add_file(context, 145, 145, CRYO_FILE_POSIX_SHM, "/dev/shm/segment");
+  MqueueState state{};
+  state.head.max_messages = 10;
+  state.head.message_size = 100;
+  state.head.messages = 1;
+  state.messages = {{3, bytes_of_text("posix")}};
+  add_inode(context, 144, 80, 0100600).mqueue = std::move(state);
+  add_file(context, 144, 144, CRYO_FILE_MQUEUE, "/queue");
+  SemSet set{};
+  set.head.perm.id = 4;
+  set.head.count = 2;
+  set.values = {1, 0};
+  context.sem_sets.push_back(std::move(set));
+  builder.process().sem_undo = {{4, 1, -1, 0}};
+  MsgQueue queue{};
+  queue.head.perm.id = 5;
+  queue.head.messages = 2;
+  queue.messages = {{1, bytes_of_text("text")}, {2, {}}};
+  context.msg_queues.push_back(std::move(queue));
 }
 
 }  // namespace cryo::test

@@ -72,8 +72,8 @@ class Directory {
   std::string path_;
 };
 
-inline File& add_file(ContextBuilder& builder, std::uint32_t kind, const std::string& path, std::uint32_t mode,
-                      int flags = O_RDONLY) {
+inline File& add_file(ContextBuilder& builder, std::uint32_t kind, const std::string& path,
+                      std::uint32_t mode, int flags = O_RDONLY) {
   Context& context = builder.context;
   const auto id = static_cast<std::uint32_t>(context.files.size() + 1);
   Inode inode;

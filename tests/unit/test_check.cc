@@ -111,7 +111,8 @@ TEST("obstacles: a clock that has gone back") {
   const Findings behind = findings({});
   CHECK_EQ(behind.warnings.size(), 1U);
   CHECK_EQ(behind.warnings.empty() ? "" : behind.warnings.front(),
-           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: absolute timeouts computed before the checkpoint "
+           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: absolute timeouts computed "
+           "before the checkpoint "
            "expire that much later (a restart by root with --time-ns continues the clock)");
   RestartOptions options;
   options.time_namespace = true;
@@ -147,7 +148,8 @@ TEST("obstacles: the tree") {
   builder.context.processes.back().head.flags |= CRYO_PROC_ZOMBIE;
   builder.context.processes.back().threads.clear();
   const Findings findings = check_context(builder.context, kNoMemory, options);
-  CHECK(std::none_of(findings.problems.begin(), findings.problems.end(), [](const Problem& problem) { return problem.code == EINVAL; }));
+  CHECK(std::none_of(findings.problems.begin(), findings.problems.end(),
+                     [](const Problem& problem) { return problem.code == EINVAL; }));
   builder.context.processes.pop_back();
   builder.process().threads.clear();
   SAYS(check_context(builder.context, kNoMemory, {}), EINVAL, "the first process of the context has exited");
@@ -258,7 +260,8 @@ TEST("obstacles: session and group") {
        "pid 3999999: cannot enter session 3999997: sessions are only inherited by fork(2) (without "
        "--restore-sid, it gets that of cr_restart)");
   SAYS(findings, ESRCH,
-       "pid 3999999: its process group 3999996 does not exist (without --restore-pgid, it gets that of cr_restart)");
+       "pid 3999999: its process group 3999996 does not exist (without --restore-pgid, it gets that of "
+       "cr_restart)");
   // It is made by who has the number, where that can be had.
   options.restore_pid = true;
   options.restore_sid = false;
@@ -307,7 +310,8 @@ TEST("obstacles: working directory") {
   ::mkdir(builder.process().cwd->path.c_str(), 0);
   const AsNobody nobody;
   SAYS(check_process_of(builder), EACCES,
-       "pid 3999999: its working directory {} may not be entered: Permission denied (EACCES) (--relocate=OLD=NEW selects another one)",
+       "pid 3999999: its working directory {} may not be entered: Permission denied (EACCES) "
+       "(--relocate=OLD=NEW selects another one)",
        builder.process().cwd->path);
 }
 
@@ -349,7 +353,8 @@ TEST("obstacles: timers that wake the machine") {
   add_file(builder, CRYO_FILE_TIMERFD, "anon_inode:[timerfd]", 0).timerfd = cryo_timerfd{};
   builder.context.files.at(1).timerfd->clockid = kAlarmClock;
   SAYS(check_files_of(builder), EPERM,
-       "pid 3999999: descriptor 3 (anon_inode:[timerfd]): a timer that wakes the machine requires CAP_WAKE_ALARM");
+       "pid 3999999: descriptor 3 (anon_inode:[timerfd]): a timer that wakes the machine requires "
+       "CAP_WAKE_ALARM");
 }
 
 TEST("obstacles: threads") {
@@ -368,7 +373,8 @@ TEST("obstacles: threads") {
   RestartOptions options;
   options.restore_pid = false;
   const Findings findings = check_threads_of(builder, options);
-  WARNS(findings, "thread 3999999: none of the CPUs in its affinity mask (127936) is available: it may run on 1-2");
+  WARNS(findings,
+        "thread 3999999: none of the CPUs in its affinity mask (127936) is available: it may run on 1-2");
   SAYS(findings, EPERM,
        "thread 3999999: cr_restart may not give it its real-time scheduling (policy 1, priority 99)");
   SAYS(findings, EPERM, "thread 3999999: cr_restart may not give it its real-time I/O priority");
@@ -381,11 +387,13 @@ TEST("obstacles: threads") {
   Thread wider = thread;
   wider.cpus = {0xb, 0};
   builder.process().threads.push_back(wider);
-  WARNS(check_threads_of(builder, options), "thread 3999999: of the CPUs in its affinity mask (1,3), only 1 is available");
+  WARNS(check_threads_of(builder, options),
+        "thread 3999999: of the CPUs in its affinity mask (1,3), only 1 is available");
   WARNS(check_threads_of(builder, options),
         "thread 3999999: of the CPUs in its affinity mask (0-1,3), only 1 is available: it may run on 1-2");
   builder.process().threads.pop_back();
-  WARNS(findings, "thread 3999999: its NUMA memory policy: node {} cannot be had: it is left out", CRYO_MAX_NODES - 1);
+  WARNS(findings, "thread 3999999: its NUMA memory policy: node {} cannot be had: it is left out",
+        CRYO_MAX_NODES - 1);
   SAYS(findings, EINVAL, "thread 3999999: has pending signals, which cannot be restored without its id");
 }
 
@@ -413,7 +421,8 @@ TEST("obstacles: memory") {
        mm.vmas.front().end);
   SAYS(findings, EOPNOTSUPP, "pid 3999999: memory at {:#x}-{:#x} is above the addresses of this kernel",
        stub::address_end(), stub::address_end() + 4096);
-  WARNS(findings, "pid 3999999: the NUMA memory policy of 0x1000-0x2000: node {} cannot be had: it is left out",
+  WARNS(findings,
+        "pid 3999999: the NUMA memory policy of 0x1000-0x2000: node {} cannot be had: it is left out",
         CRYO_MAX_NODES - 1);
   SAYS(findings, EPERM, "pid 3999999: has {} bytes of locked memory, cr_restart may lock 0",
        mm.vmas.front().end - mm.vmas.front().start);
@@ -468,7 +477,8 @@ TEST("obstacles: the code of another kernel") {
   builder.process().shared_memory.mm = 77;
   set_instruction_pointer(builder.thread().regsets, kAt + 4095);
   SAYS(check_memory_of(builder), kErrBadArch,
-       "pid 3999999: thread 3999999 was executing in the vdso, which differs here, and shares its memory with another process");
+       "pid 3999999: thread 3999999 was executing in the vdso, which differs here, and shares its memory "
+       "with another process");
   set_instruction_pointer(builder.thread().regsets, kAt + 4096);
   CHECK_EQ(check_memory_of(builder).problems.size(), 0U);
 }
@@ -493,8 +503,9 @@ TEST("obstacles: files by their paths") {
   builder.context.files.at(8).inotify->watches.back().head.wd = 5;
   const AsNobody nobody;
   const Findings findings = check_files_of(builder);
-  SAYS(findings, ENOENT, "pid 3999999: descriptor 3 ({}/gone): cannot be found: No such file or directory (ENOENT) {}",
-       path, other_file(3));
+  SAYS(findings, ENOENT,
+       "pid 3999999: descriptor 3 ({}/gone): cannot be found: No such file or directory (ENOENT) {}", path,
+       other_file(3));
   SAYS(findings, ESTALE,
        "pid 3999999: descriptor 4 ({}): is not a file of the same type as at the checkpoint", path);
   SAYS(findings, ESTALE,
@@ -505,7 +516,8 @@ TEST("obstacles: files by their paths") {
        path, other_file(6));
   if (others)
     SAYS(findings, EACCES,
-         "pid 3999999: descriptor 7 ({}/closed): cannot be opened for reading and writing: Permission denied (EACCES) {}",
+         "pid 3999999: descriptor 7 ({}/closed): cannot be opened for reading and writing: Permission denied "
+         "(EACCES) {}",
          path, other_file(7));
   SAYS(findings, ESTALE, "pid 3999999: descriptor 8 ({}/fifo): is not a FIFO any more", path);
   SAYS(findings, ENOENT,
@@ -559,7 +571,8 @@ TEST("obstacles: the context itself, on its way in a message") {
   findings.other_uses = find_other_uses(builder.context, chain, {});
   check_files(builder.context, {}, {}, findings);
   SAYS(findings, ETXTBSY,
-       "pid 3999999: file {} passed in a message: is the context being restarted, or one that it needs, and is mapped for "
+       "pid 3999999: file {} passed in a message: is the context being restarted, or one that it needs, and "
+       "is mapped for "
        "writing or passed in a message (--relocate=OLD=NEW if it is elsewhere now)",
        path);
 }
@@ -606,7 +619,8 @@ TEST("obstacles: redirections") {
   std::copy(path.begin(), path.end(), address.sun_path);
   CHECK_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   redirect(builder.context, {parse_redirection("3=" + path)});
-  SAYS(check_files_of(builder), EOPNOTSUPP, "pid 3999999: descriptor 3: --redirect target {} is a socket", path);
+  SAYS(check_files_of(builder), EOPNOTSUPP, "pid 3999999: descriptor 3: --redirect target {} is a socket",
+       path);
   ::close(listener);
 }
 
@@ -615,7 +629,8 @@ TEST("obstacles: files of threads in /proc") {
   Process& process = builder.process();
   process.threads.push_back(process.threads.front());
   process.threads.back().head.tid = 4000001;
-  for (const char* path : {"/proc/3999999/task/4000001/stat", "/proc/4000001/status", "/proc/3999999/task/3999999/stat"}) {
+  for (const char* path :
+       {"/proc/3999999/task/4000001/stat", "/proc/4000001/status", "/proc/3999999/task/3999999/stat"}) {
     const File& file = add_file(builder, CRYO_FILE_PATH, path, S_IFREG);
     builder.context.inodes.at(file.head.inode).head.fs_magic = PROC_SUPER_MAGIC;
   }
@@ -668,7 +683,8 @@ TEST("obstacles: a file that has changed") {
   check_changed(builder.context, options, findings);
   SAYS(findings, ESTALE,
        "file changed since the checkpoint: {}: size 9 -> 4; descriptor 3 of pid 3999999, only read "
-       "(--changed-files=warn accepts it as is, --redirect 3=FILE takes another one)", path);
+       "(--changed-files=warn accepts it as is, --redirect 3=FILE takes another one)",
+       path);
 }
 
 TEST("obstacles: other files") {
@@ -745,9 +761,11 @@ TEST("obstacles: fanotify") {
   group.marks[1].head.kind = CRYO_MARK_MOUNT;
   const Findings findings = check_files_of(builder);
   const std::string who = "pid 3999999: descriptor 3 (anon_inode:[fanotify]): ";
-  SAYS(findings, EPERM, "{}recreating a fanotify group that was created with CAP_SYS_ADMIN requires CAP_SYS_ADMIN", who);
+  SAYS(findings, EPERM,
+       "{}recreating a fanotify group that was created with CAP_SYS_ADMIN requires CAP_SYS_ADMIN", who);
   SAYS(findings, EPERM, "{}a fanotify group with FAN_ENABLE_AUDIT requires CAP_AUDIT_WRITE", who);
-  SAYS(findings, EPERM, "{}{}/gone cannot be marked: No such file or directory (ENOENT)", who, directory.path());
+  SAYS(findings, EPERM, "{}{}/gone cannot be marked: No such file or directory (ENOENT)", who,
+       directory.path());
   SAYS(findings, EPERM, "{}{} cannot be marked: it is no mount point any more", who, directory.path());
 }
 

@@ -28,8 +28,11 @@ TEST("obstacles: the working directory is another one") {
   builder.context.header.created_ns = ~0ULL >> 1;
   CHECK(process_findings(builder).warnings.empty());
   builder.process().cwd->head.ino += 1;
-  const std::string text = fmt::format("pid 3999999: its working directory {} is another one than at the checkpoint (inode {} on device {}:{}, was {} on {}:{}",
-                                       path, was.st_ino, major(was.st_dev), minor(was.st_dev), was.st_ino + 1, major(was.st_dev), minor(was.st_dev));
+  const std::string text = fmt::format(
+      "pid 3999999: its working directory {} is another one than at the checkpoint (inode {} on device "
+      "{}:{}, was {} on {}:{}",
+      path, was.st_ino, major(was.st_dev), minor(was.st_dev), was.st_ino + 1, major(was.st_dev),
+      minor(was.st_dev));
   WARNS(process_findings(builder), "{})", text);
   RestartOptions options;
   options.changed_files = ChangedFiles::kIgnore;
@@ -64,9 +67,11 @@ TEST("obstacles: another directory of the name") {
   inode.fs_magic = 1;
   inode.ino = now.st_ino + 1;
   RestartOptions options;
-  CHECK(files_findings(builder, options).problems.empty() && files_findings(builder, options).warnings.size() == 1);
+  CHECK(files_findings(builder, options).problems.empty() &&
+        files_findings(builder, options).warnings.size() == 1);
   options.changed_files = ChangedFiles::kIgnore;
-  CHECK(files_findings(builder, options).problems.empty() && files_findings(builder, options).warnings.empty());
+  CHECK(files_findings(builder, options).problems.empty() &&
+        files_findings(builder, options).warnings.empty());
   options.changed_files = ChangedFiles::kRefuse;
   const Findings findings = files_findings(builder, options);
   CHECK(findings.problems.size() == 1 && findings.problems.front().code == ESTALE);

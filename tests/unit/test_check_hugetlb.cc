@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Huge pages that are not to be had: what is said of a machine without pages of the size, and of files in other file systems.
+// Huge pages that are not to be had: what is said of a machine without pages of the size, and of files in
+// other file systems.
 #include <unistd.h>
 
 #include <bit>
@@ -16,7 +17,8 @@ std::uint64_t no_size() {
   return 2 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-cryo_vma& add_area(ContextBuilder& builder, std::uint64_t start, std::uint64_t pages, std::uint32_t kind, std::uint64_t flags) {
+cryo_vma& add_area(ContextBuilder& builder, std::uint64_t start, std::uint64_t pages, std::uint32_t kind,
+                   std::uint64_t flags) {
   cryo_vma vma{};
   vma.start = start;
   vma.end = start + pages * no_size();
@@ -39,7 +41,8 @@ TEST("obstacles: huge pages of a size that there is not") {
   CHECK_EQ(check_pages(builder).problems.size(), 0U);
   add_area(builder, 0x7000'0000, 3, CRYO_VMA_ANON, 0);
   SAYS(check_pages(builder), ENOMEM,
-       "the job has memory in huge pages of {} KiB, which this machine does not have (see /sys/kernel/mm/hugepages)",
+       "the job has memory in huge pages of {} KiB, which this machine does not have (see "
+       "/sys/kernel/mm/hugepages)",
        no_size() / 1024);
 }
 
@@ -68,7 +71,8 @@ TEST("obstacles: a file of hugetlbfs in another file system") {
   inode.huge_size = no_size();
   CHECK_EQ(hugetlb_problem(inode, "/tmp/huge"),
            "is not in a hugetlbfs any more: mount -t hugetlbfs there, or --relocate=OLD=NEW");
-  CHECK_EQ(hugetlb_problem(inode, "/nonexistent/huge"), "cannot be recreated in /nonexistent/: No such file or directory (ENOENT)");
+  CHECK_EQ(hugetlb_problem(inode, "/nonexistent/huge"),
+           "cannot be recreated in /nonexistent/: No such file or directory (ENOENT)");
 }
 
 }  // namespace

@@ -76,10 +76,12 @@ TEST("limits: files and inotify") {
   const Findings findings = check_limits_of(builder, limits);
   SAYS(findings, ENFILE, "2 open files exceed /proc/sys/fs/file-max: 5, of which 4 are in use");
   SAYS(findings, EMFILE,
-       "2 inotify instances of user 12345 are more than are left of /proc/sys/fs/inotify/max_user_instances (1)");
+       "2 inotify instances of user 12345 are more than are left of /proc/sys/fs/inotify/max_user_instances "
+       "(1)");
   SAYS(findings, EINVAL,
        "6 inotify watches of user 12345 are more than /proc/sys/fs/inotify/max_user_watches allows (5)");
-  SAYS(findings, ERANGE, "the next watch descriptor of an inotify instance is 1048577, and a restart reaches 1048576 at most");
+  SAYS(findings, ERANGE,
+       "the next watch descriptor of an inotify instance is 1048577, and a restart reaches 1048576 at most");
 }
 
 TEST("limits: epoll and fanotify") {
@@ -102,13 +104,16 @@ TEST("limits: epoll and fanotify") {
   const Findings findings = check_limits_of(builder, limits);
   const std::uint32_t uid = builder.process().creds->head.uid;
   SAYS(findings, ENOSPC,
-       "3 epoll watches of user {} are more than /proc/sys/fs/epoll/max_user_watches allows (2): as root, sysctl -w fs.epoll.max_user_watches=3",
+       "3 epoll watches of user {} are more than /proc/sys/fs/epoll/max_user_watches allows (2): as root, "
+       "sysctl -w fs.epoll.max_user_watches=3",
        uid);
   SAYS(findings, ENOSPC,
-       "2 fanotify marks of user {} are more than /proc/sys/fs/fanotify/max_user_marks allows (1): as root, sysctl -w fs.fanotify.max_user_marks=2",
+       "2 fanotify marks of user {} are more than /proc/sys/fs/fanotify/max_user_marks allows (1): as root, "
+       "sysctl -w fs.fanotify.max_user_marks=2",
        uid);
   SAYS(findings, EMFILE,
-       "2 fanotify groups are more than are left of /proc/sys/fs/fanotify/max_user_groups (1): as root, sysctl -w fs.fanotify.max_user_groups=3");
+       "2 fanotify groups are more than are left of /proc/sys/fs/fanotify/max_user_groups (1): as root, "
+       "sysctl -w fs.fanotify.max_user_groups=3");
   CHECK_EQ(findings.problems.size(), std::size_t{3});
 }
 
@@ -132,7 +137,9 @@ TEST("limits: message queues, pseudo-terminals") {
   limits.reserved_terminals = 1;
   const Findings close = check_limits_of(builder, limits);
   CHECK(close.problems.empty());
-  WARNS(close, "10960 bytes of POSIX message queues of user 0 are more than the limit allows (10000): as root, ulimit -q 10960");
+  WARNS(close,
+        "10960 bytes of POSIX message queues of user 0 are more than the limit allows (10000): as root, "
+        "ulimit -q 10960");
   WARNS(close,
         "1 POSIX message queues exceed /proc/sys/fs/mqueue/queues_max: 4, of which 4 are in use: as root, "
         "sysctl -w fs.mqueue.queues_max=5");
@@ -143,7 +150,9 @@ TEST("limits: message queues, pseudo-terminals") {
   limits.queues = {0, 0};
   limits.terminals = {5, 4};
   const Findings findings = check_limits_of(builder, limits);
-  SAYS(findings, EMFILE, "10960 bytes of POSIX message queues of user 0 are more than the limit allows (9999): as root, ulimit -q 10960");
+  SAYS(findings, EMFILE,
+       "10960 bytes of POSIX message queues of user 0 are more than the limit allows (9999): as root, ulimit "
+       "-q 10960");
   SAYS(findings, ENOSPC,
        "1 POSIX message queues exceed /proc/sys/fs/mqueue/queues_max: 0, of which 0 are in use: as root, "
        "sysctl -w fs.mqueue.queues_max=1");
@@ -190,11 +199,13 @@ TEST("limits: messages, semaphores, shared memory") {
   const Findings findings = check_limits_of(builder, limits);
   for (const char* text :
        {"11 messages of a message queue are more than /proc/sys/fs/mqueue/msg_max allows (10)",
-        "8193 bytes of a message of a message queue are more than /proc/sys/fs/mqueue/msgsize_max allows (8192)",
+        "8193 bytes of a message of a message queue are more than /proc/sys/fs/mqueue/msgsize_max allows "
+        "(8192)",
         "3 semaphores of a set are more than /proc/sys/kernel/sem (the first number) allows (2)",
         "9 bytes of a System V message are more than /proc/sys/kernel/msgmax allows (2)"})
     SAYS(findings, EINVAL, "{}", text);
-  SAYS(findings, EINVAL, "{} bytes of System V shared memory are more than /proc/sys/kernel/shmmax allows ({})",
+  SAYS(findings, EINVAL,
+       "{} bytes of System V shared memory are more than /proc/sys/kernel/shmmax allows ({})",
        2 * builder.context.header.page_size, builder.context.header.page_size);
   for (const char* text :
        {"1 System V segments exceed /proc/sys/kernel/shmmni: 1, of which 1 are in use",

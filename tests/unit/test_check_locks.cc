@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Locks, leases and contexts of asynchronous I/O that are not to be had any more; output files that others have, too.
+// Locks, leases and contexts of asynchronous I/O that are not to be had any more; output files that others
+// have, too.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,7 +56,8 @@ TEST("obstacles: contexts of asynchronous I/O of all processes") {
   builder.context.mms.begin()->second.aio.push_back({{0x7000'0000, 0x1000, 1000, 1023, 0, 0}, {}});
   CHECK(aio_total_obstacle(builder.context, "64536", "65536").empty());
   CHECK(aio_total_obstacle(builder.context, "64537", "65536") ==
-        "asynchronous I/O contexts (io_setup) for 1000 requests are more than fs.aio-max-nr allows: 65536, of which 64537 are in use");
+        "asynchronous I/O contexts (io_setup) for 1000 requests are more than fs.aio-max-nr allows: 65536, "
+        "of which 64537 are in use");
 }
 
 TEST("obstacles: output that others had open, too") {
@@ -76,7 +78,8 @@ TEST("obstacles: output that others had open, too") {
   check_files(builder.context, options, {}, findings);
   CHECK(findings.problems.empty());
   CHECK_EQ(findings.warnings.size(), 1U);
-  CHECK(findings.warnings.front().find(", and other processes had it open for writing, too") != std::string::npos);
+  CHECK(findings.warnings.front().find(", and other processes had it open for writing, too") !=
+        std::string::npos);
   CHECK(::truncate(path.c_str(), now.st_size + 10) == 0);
   findings = {};
   check_files(builder.context, options, {}, findings);

@@ -183,10 +183,14 @@ TEST("obstacles: root directories of mount namespaces") {
   builder.context.mount_entries[1] = {1, {10, 7, S_IFCHR | 0666, 0, 0, 0, 0, 0x103, 0, 1, 2}, "null", ""};
   Findings findings;
   check_namespaces(builder.context, {}, {}, findings);
-  SAYS(findings, EOPNOTSUPP, "mount /proc/data: what it shows is not in the root directory of its mount namespace, and it is below a proc of the job");
-  SAYS(findings, EPERM, "mount namespace 10: null is a device in a temporary file system, which requires CAP_MKNOD");
+  SAYS(findings, EOPNOTSUPP,
+       "mount /proc/data: what it shows is not in the root directory of its mount namespace, and it is below "
+       "a proc of the job");
+  SAYS(findings, EPERM,
+       "mount namespace 10: null is a device in a temporary file system, which requires CAP_MKNOD");
   CHECK(std::any_of(findings.problems.begin(), findings.problems.end(), [](const auto& problem) {
-    return problem.text.starts_with("mount namespace 10: its root directory /tmp is another directory than at the checkpoint");
+    return problem.text.starts_with(
+        "mount namespace 10: its root directory /tmp is another directory than at the checkpoint");
   }));
 }
 
@@ -196,7 +200,9 @@ TEST("obstacles: devices in a temporary file system of a user namespace") {
   builder.context.mount_entries[1] = {1, {10, 7, S_IFCHR | 0666, 0, 0, 0, 0, 0x103, 0, 1, 2}, "null", ""};
   Findings findings;
   check_namespaces(builder.context, {}, {}, findings);
-  SAYS(findings, EPERM, "mount namespace 10: null is a device in a temporary file system of a user namespace, in which none can be made");
+  SAYS(findings, EPERM,
+       "mount namespace 10: null is a device in a temporary file system of a user namespace, in which none "
+       "can be made");
 }
 
 TEST("obstacles: pid namespaces") {

@@ -78,7 +78,8 @@ TEST("obstacles: the number is the same, and the file another one") {
   Root root = root_at(tree.path());
   const UniqueFd fd(::open(tree.path().c_str(), O_PATH | O_CLOEXEC));
   struct ::statx now {};
-  if (::statx(fd.get(), "", AT_EMPTY_PATH, STATX_BTIME, &now) != 0 || (now.stx_mask & STATX_BTIME) == 0) return;
+  if (::statx(fd.get(), "", AT_EMPTY_PATH, STATX_BTIME, &now) != 0 || (now.stx_mask & STATX_BTIME) == 0)
+    return;
   root.head.btime_sec = now.stx_btime.tv_sec - 3600;
   root.head.btime_nsec = now.stx_btime.tv_nsec;
   CHECK(identity_of(root.head, fd.get()) == Identity::kOther);
@@ -170,8 +171,8 @@ TEST("obstacles: mount points") {
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
   ::rmdir(point.c_str());
   SAYS(mount_points_of(builder), ENOENT,
-       "mount {}: its mount point {} cannot be found: No such file or directory (ENOENT) (recreate it)", point,
-       point);
+       "mount {}: its mount point {} cannot be found: No such file or directory (ENOENT) (recreate it)",
+       point, point);
   CHECK_EQ(::close(::open(point.c_str(), O_CREAT | O_WRONLY, 0600)), 0);
   SAYS(mount_points_of(builder), ENOTDIR, "mount {}: its mount point {} is not a directory any more", point,
        point);
@@ -183,8 +184,8 @@ TEST("obstacles: mount points") {
   ::mkdir(point.c_str(), 0755);
   ::rmdir(source.c_str());
   SAYS(mount_points_of(builder), ENOENT,
-       "mount {}: {}, which was mounted there, cannot be found: No such file or directory (ENOENT)", bound.point,
-       source);
+       "mount {}: {}, which was mounted there, cannot be found: No such file or directory (ENOENT)",
+       bound.point, source);
   CHECK_EQ(::close(::open(source.c_str(), O_CREAT | O_WRONLY, 0600)), 0);
   SAYS(mount_points_of(builder), ENOTDIR, "mount {}: its mount point {} is a directory now", bound.point,
        bound.point);
@@ -216,8 +217,9 @@ TEST("obstacles: mounts that the job did not have") {
        gone.point, gone.type);
   cwd.path = "/";
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
-  WARNS(mount_points_of(builder), "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there: it stays",
-        gone.point, gone.type);
+  WARNS(mount_points_of(builder),
+        "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there: it stays", gone.point,
+        gone.type);
   ns.head.owner = 0;  // root takes it away
   CHECK_EQ(mount_points_of(builder).problems.size(), 0U);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What stands in the way of sockets: others that are there, addresses that are not, and what the administrator allows.
+// What stands in the way of sockets: others that are there, addresses that are not, and what the
+// administrator allows.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -34,13 +35,15 @@ Bytes name_of(const char* address, std::uint16_t port) {
 // Somebody else's; 0 in `backlog`: does not listen.
 class Others {
  public:
-  explicit Others(int type, int backlog = 0, bool reuse = false) : fd_(::socket(AF_INET, type | SOCK_CLOEXEC, 0)) {
+  explicit Others(int type, int backlog = 0, bool reuse = false)
+      : fd_(::socket(AF_INET, type | SOCK_CLOEXEC, 0)) {
     const int on = reuse ? 1 : 0;
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     const Bytes name = name_of(kHere, 0);
     sockaddr_in got{};
     socklen_t size = sizeof(got);
-    if (::bind(fd_.get(), raw(name), sizeof(got)) != 0 || (backlog != 0 && ::listen(fd_.get(), backlog) != 0) ||
+    if (::bind(fd_.get(), raw(name), sizeof(got)) != 0 ||
+        (backlog != 0 && ::listen(fd_.get(), backlog) != 0) ||
         ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&got), &size) != 0)
       fail_errno("cannot have a port");
     port_ = ntohs(got.sin_port);
@@ -104,7 +107,8 @@ TEST("sockets: listeners") {
   SAYS(listener_at(name_of(kHere, bound.port())).findings(), EADDRINUSE,
        "pid 3999999: descriptor 3 (socket): port {} is in use", bound.port());
   SAYS(listener_at(name_of(kElsewhere, 4711)).findings(), EADDRNOTAVAIL,
-       "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address (EADDRNOTAVAIL)");
+       "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested "
+       "address (EADDRNOTAVAIL)");
   std::uint16_t port = 0;
   {
     const Others gone(SOCK_STREAM);
@@ -121,7 +125,8 @@ TEST("sockets: listeners") {
 
 TEST("sockets: of connections") {
   const Others listening(SOCK_STREAM, 5);
-  const Bytes here = name_of(kHere, 0), taken = name_of(kHere, listening.port()), elsewhere = name_of(kElsewhere, 4711);
+  const Bytes here = name_of(kHere, 0), taken = name_of(kHere, listening.port()),
+              elsewhere = name_of(kElsewhere, 4711);
   SAYS(connection(CRYO_FILE_TCP, CRYO_SOCK_UNCONNECTED, taken, {}).findings(), EADDRINUSE,
        "pid 3999999: descriptor 3 (socket): port {} is in use", listening.port());
   SAYS(connection(CRYO_FILE_TCP, CRYO_SOCK_CONNECTED, taken, here).findings(), EADDRINUSE,
@@ -129,7 +134,8 @@ TEST("sockets: of connections") {
   for (const SocketCase& made : {connection(CRYO_FILE_TCP, CRYO_SOCK_CONNECTED, elsewhere, here),
                                  connection(CRYO_FILE_TCP, CRYO_SOCK_PEER_GONE, here, elsewhere)})
     SAYS(made.findings(), EADDRNOTAVAIL,
-         "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address (EADDRNOTAVAIL)");
+         "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested "
+         "address (EADDRNOTAVAIL)");
   // It is not made at its address.
   CHECK(connection(CRYO_FILE_TCP, CRYO_SOCK_RESET, elsewhere, here).findings().problems.empty());
   // One that nobody has any more goes away by itself.
@@ -140,25 +146,28 @@ TEST("sockets: of connections") {
 
 TEST("sockets: of datagrams") {
   const Others taken(SOCK_DGRAM), shared(SOCK_DGRAM, 0, true);
-  SAYS(connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kHere, taken.port()), {}).findings(), EADDRINUSE,
-       "pid 3999999: descriptor 3 (socket): port {} is in use", taken.port());
-  SAYS(connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kElsewhere, 4711), {}).findings(), EADDRNOTAVAIL,
-       "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested address (EADDRNOTAVAIL)");
+  SAYS(connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kHere, taken.port()), {}).findings(),
+       EADDRINUSE, "pid 3999999: descriptor 3 (socket): port {} is in use", taken.port());
+  SAYS(connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kElsewhere, 4711), {}).findings(),
+       EADDRNOTAVAIL,
+       "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested "
+       "address (EADDRNOTAVAIL)");
   SocketCase sharing = connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kHere, shared.port()), {});
   set_saved(*sharing.file, SO_REUSEADDR, 1);
   const Findings findings = sharing.findings();
   CHECK(findings.problems.empty());
   CHECK_EQ(findings.warnings.size(), std::size_t{1});
   CHECK(!findings.warnings.empty() &&
-        findings.warnings.front() ==
-            fmt::format("pid 3999999: descriptor 3 (socket): port {} is in use: whether both may have it is seen when it is restored",
-                        shared.port()));
+        findings.warnings.front() == fmt::format("pid 3999999: descriptor 3 (socket): port {} is in use: "
+                                                 "whether both may have it is seen when it is restored",
+                                                 shared.port()));
   // From an address of this machine's own to one that only a network has.
   SocketCase connected = connection(CRYO_FILE_UDP, CRYO_SOCK_CONNECTED, name_of(kHere, 0), name_of(kHere, 9));
   CHECK(connected.findings().problems.empty());
   connected.file->connection->peer_name = name_of("255.255.255.255", 9);
   SAYS(connected.findings(), EACCES,
-       "pid 3999999: descriptor 3 (socket): cannot be connected to 255.255.255.255:9 again: Permission denied (EACCES)");
+       "pid 3999999: descriptor 3 (socket): cannot be connected to 255.255.255.255:9 again: Permission "
+       "denied (EACCES)");
 }
 
 TEST("sockets: what the administrator allows") {
@@ -175,7 +184,8 @@ TEST("sockets: what the administrator allows") {
     CHECK(made.findings().problems.empty());
   else
     SAYS(made.findings(), EPERM,
-         "pid 3999999: descriptor 3 (socket): cannot set the receive buffer of a socket to {} bytes: /proc/sys/net/core/rmem_max allows less",
+         "pid 3999999: descriptor 3 (socket): cannot set the receive buffer of a socket to {} bytes: "
+         "/proc/sys/net/core/rmem_max allows less",
          half);
 }
 
@@ -218,8 +228,10 @@ TEST("obstacles: timers of threads without their ids, and lines of terminals") {
   CHECK(findings.problems.empty());
   options.restore_pid = false;
   check_process({made.builder.context, made.builder.process(), options, {}}, findings);
-  SAYS(findings, EINVAL, "pid 3999999: POSIX timer 5 belongs to thread 4000001, which --no-restore-pid cannot restore");
-  SAYS(findings, EINVAL, "pid 3999999: POSIX timer 6 belongs to thread 4000002, which --no-restore-pid cannot restore");
+  SAYS(findings, EINVAL,
+       "pid 3999999: POSIX timer 5 belongs to thread 4000001, which --no-restore-pid cannot restore");
+  SAYS(findings, EINVAL,
+       "pid 3999999: POSIX timer 6 belongs to thread 4000002, which --no-restore-pid cannot restore");
 
   Pty pty;
   pty.head.lflag = 2;  // ICANON

@@ -39,9 +39,10 @@ TEST("control groups") {
 }
 
 TEST("control groups: paths") {
-  for (const char* path : {"", "/", "batch", "/batch/", "//batch", "/batch//job", "/..", "/../etc", "/batch/../..", "/batch/..",
-                           "/./batch", "/batch/."})
-    changed("is no path of a control group below the root", [path](ContextBuilder& b) { group(b).path = path; });
+  for (const char* path : {"", "/", "batch", "/batch/", "//batch", "/batch//job", "/..", "/../etc",
+                           "/batch/../..", "/batch/..", "/./batch", "/batch/."})
+    changed("is no path of a control group below the root",
+            [path](ContextBuilder& b) { group(b).path = path; });
   changed("is no path", [](ContextBuilder& b) { group(b).path = "/" + std::string(4095, 'a'); });
   changed("a NUL byte is in the path", [](ContextBuilder& b) { group(b).path = std::string("/a\0b", 4); });
   changed("/batch/job/step appears twice", [](ContextBuilder& b) { group(b).path = "/batch/job/step"; });
@@ -49,17 +50,26 @@ TEST("control groups: paths") {
 }
 
 TEST("control groups: names of settings") {
-  for (const char* name : {"../cgroup.procs", "/etc/passwd", "cpu/max", ".", "..", "..max", "cpu", "Cpu.max", "cpu max.x",
-                           "cpu.max\n", "-cpu.max"})
+  for (const char* name : {"../cgroup.procs", "/etc/passwd", "cpu/max", ".", "..", "..max", "cpu", "Cpu.max",
+                           "cpu max.x", "cpu.max\n", "-cpu.max"})
     changed("is no name of a setting", [name](ContextBuilder& b) { group(b).settings[0].name = name; });
-  changed("is no name of a setting", [](ContextBuilder& b) { group(b).settings[0].name = "cpu." + std::string(124, 'a'); });
-  for (const char* name : {"cgroup.procs", "cgroup.threads", "cgroup.kill", "memory.reclaim", "cpu.weight.nice", "cpu.pressure",
-                           "memory.pressure", "memory.peak", "memory.swap.peak"})
-    changed("is no setting of a control group", [name](ContextBuilder& b) { group(b).settings[0].name = name; });
+  changed("is no name of a setting",
+          [](ContextBuilder& b) { group(b).settings[0].name = "cpu." + std::string(124, 'a'); });
+  for (const char* name :
+       {"cgroup.procs", "cgroup.threads", "cgroup.kill", "memory.reclaim", "cpu.weight.nice", "cpu.pressure",
+        "memory.pressure", "memory.peak", "memory.swap.peak"})
+    changed("is no setting of a control group",
+            [name](ContextBuilder& b) { group(b).settings[0].name = name; });
   changed("a name of 0 bytes", [](ContextBuilder& b) { group(b).settings[0] = {"", ""}; });
-  changed("a name of 7 bytes and a text in 7", [](ContextBuilder& b) { group(b).settings[0] = {"cpu.max", ""}; });
-  changed("cpu.max has 16385 bytes", [](ContextBuilder& b) { group(b).settings[0] = {"cpu.max", std::string(16385, '1')}; });
-  changed("a NUL byte is in cpu.max", [](ContextBuilder& b) { group(b).settings[0] = {"cpu.max", std::string("1\0", 2)}; });
+  changed("a name of 7 bytes and a text in 7", [](ContextBuilder& b) {
+    group(b).settings[0] = {"cpu.max", ""};
+  });
+  changed("cpu.max has 16385 bytes", [](ContextBuilder& b) {
+    group(b).settings[0] = {"cpu.max", std::string(16385, '1')};
+  });
+  changed("a NUL byte is in cpu.max", [](ContextBuilder& b) {
+    group(b).settings[0] = {"cpu.max", std::string("1\0", 2)};
+  });
   changed("cgroup.subtree_control appears twice",
           [](ContextBuilder& b) { group(b).settings.push_back(group(b).settings[0]); });
   changed("more than 256 settings of /batch/job", [](ContextBuilder& b) {
@@ -69,14 +79,16 @@ TEST("control groups: names of settings") {
 
 TEST("control groups: sections") {
   changed("belongs to control group 9", [](ContextBuilder& b) {
-    b.extra.push_back({CRYO_SEC_CGROUP_SETTING, 9, 0, bytes_of(cryo_cgroup_setting{1, 0}), Bytes(8, std::byte{'a'})});
+    b.extra.push_back(
+        {CRYO_SEC_CGROUP_SETTING, 9, 0, bytes_of(cryo_cgroup_setting{1, 0}), Bytes(8, std::byte{'a'})});
   });
   changed("1 is defined twice", [](ContextBuilder& b) {
     b.edit = [](RawSection& s) {
       if (s.type == CRYO_SEC_CGROUP_DIR) s.object = 1;
     };
   });
-  changed("thread 12345 of the control group /batch/job is not there", [](ContextBuilder& b) { group(b).threads = {12345}; });
+  changed("thread 12345 of the control group /batch/job is not there",
+          [](ContextBuilder& b) { group(b).threads = {12345}; });
   changed("or in two of them", [](ContextBuilder& b) { group(b).threads = {b.process().head.pid}; });
   changed("a path of 10 bytes and 1073741824 threads", [](ContextBuilder& b) {
     b.edit = [](RawSection& s) {
@@ -104,7 +116,8 @@ TEST("control groups: whose rights make one") {
   CHECK_EQ(cgroup_maker(context, one), 0U);
   add_cgroups(builder);
   leave_cgroups(context);
-  CHECK(context.cgroups.empty() && context.processes[0].cgroup.empty() && context.processes[1].cgroup.empty());
+  CHECK(context.cgroups.empty() && context.processes[0].cgroup.empty() &&
+        context.processes[1].cgroup.empty());
 }
 
 }  // namespace

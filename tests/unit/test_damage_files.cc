@@ -41,7 +41,8 @@ TEST("files and descriptors") {
   refused("build-id of 65 bytes", [&](ContextBuilder& b) { file(b, 1).build_id.resize(65); });
   refused("the last 4097 bytes", [](ContextBuilder& b) { b.context.inodes.at(1).end->length = 4097; });
   refused("the last 0 bytes", [](ContextBuilder& b) { b.context.inodes.at(1).end->length = 0; });
-  refused("has 12 bytes, and more before its end", [](ContextBuilder& b) { b.context.inodes.at(1).head.size = 12; });
+  refused("has 12 bytes, and more before its end",
+          [](ContextBuilder& b) { b.context.inodes.at(1).head.size = 12; });
   refused("too large", [](ContextBuilder& b) { b.context.inodes.at(1).head.size = ~0ULL; });
   refused("to fall back to contents that are not there",
           [](ContextBuilder& b) { b.context.inodes.at(1).head.flags = CRYO_INODE_FALLBACK; });
@@ -197,7 +198,8 @@ TEST("connections") {
                      [](File& a, File&) { a.connection->head.peer = 99; });
   refused_connection("has another one", [](File& a, File&) { a.connection->head.state = 0; });
   refused_connection("is of another kind", [](File& a, File&) { a.connection->head.type = 5; });
-  refused_connection("cannot be in the middle of connect()", [](File& a, File&) { a.connection->head.state = CRYO_SOCK_CONNECTING; });
+  refused_connection("cannot be in the middle of connect()",
+                     [](File& a, File&) { a.connection->head.state = CRYO_SOCK_CONNECTING; });
   refused_connection("unknown state 9", [](File& a, File&) { a.connection->head.state = 9; });
   refused_connection("unknown flags", [](File& a, File&) { a.connection->head.flags = 64; });
   refused_connection("no state of being shut down", [](File& a, File&) { a.connection->head.shutdown = 4; });
@@ -293,7 +295,8 @@ TEST("multicast groups of sockets") {
   const SocketGroup& group = context.file(22).groups.at(0);
   CHECK(group.device == "eth0");
   CHECK_EQ(group.sources.at(1)[3], 7);
-  refused("a list of sources of 48 bytes is outside of it", [&](ContextBuilder& b) { add(b).head.sources = 3; });
+  refused("a list of sources of 48 bytes is outside of it",
+          [&](ContextBuilder& b) { add(b).head.sources = 3; });
   refused("16 bytes after the last group", [&](ContextBuilder& b) { add(b).head.sources = 1; });
   refused("a group of family 1", [&](ContextBuilder& b) { add(b).head.family = 1; });
   refused("a group with mode 2", [&](ContextBuilder& b) { add(b).head.mode = 2; });
@@ -318,8 +321,10 @@ TEST("raw sockets") {
   whole.growth = 8;
   CHECK_EQ(read(whole.build()).file(22).devices.at(0).device, "lo");
   refused("file 22 has no SOCKSTATE", [&](ContextBuilder& b) { add(b).connection.reset(); });
-  refused("a raw or ping socket of family 1, type 3", [&](ContextBuilder& b) { add(b).connection->head.family = AF_UNIX; });
-  refused("a raw or ping socket of family 2, type 1", [&](ContextBuilder& b) { add(b).connection->head.type = SOCK_STREAM; });
+  refused("a raw or ping socket of family 1, type 3",
+          [&](ContextBuilder& b) { add(b).connection->head.family = AF_UNIX; });
+  refused("a raw or ping socket of family 2, type 1",
+          [&](ContextBuilder& b) { add(b).connection->head.type = SOCK_STREAM; });
   refused("a raw or ping socket cannot have such names", [&](ContextBuilder& b) {
     SocketState& state = *add(b).connection;
     state.name.resize(state.head.name_len = 20);
@@ -329,7 +334,8 @@ TEST("raw sockets") {
   refused("a raw or ping socket with a queue", [&](ContextBuilder& b) { add(b).queue.emplace_back(); });
   refused("a network interface name without a terminator",
           [&](ContextBuilder& b) { std::ranges::fill(add(b).devices[0].head.device, 'x'); });
-  refused("option 0, 99 has no network interface", [&](ContextBuilder& b) { add(b).devices[0].head.name = 99; });
+  refused("option 0, 99 has no network interface",
+          [&](ContextBuilder& b) { add(b).devices[0].head.name = 99; });
 }
 
 TEST("root directories") {
@@ -345,10 +351,13 @@ TEST("root directories") {
   const Context context = read(whole.build());
   CHECK_EQ(context.processes.at(0).threads.at(0).root->path, "/jail");
   CHECK_EQ(context.processes.at(0).threads.at(0).root->head.ino, 7U);
-  refused("a root directory without an absolute path", [&](ContextBuilder& b) { add(b.thread()).path = "jail"; });
+  refused("a root directory without an absolute path",
+          [&](ContextBuilder& b) { add(b.thread()).path = "jail"; });
   refused("a root directory without an absolute path", [&](ContextBuilder& b) { add(b.thread()).path = ""; });
-  refused("a root directory of mode 0100755", [&](ContextBuilder& b) { add(b.thread()).head.mode = 0100755; });
-  refused("thread 1001: its root directory is not its own", [&](ContextBuilder& b) { add(b.add_thread(1001)); });
+  refused("a root directory of mode 0100755",
+          [&](ContextBuilder& b) { add(b.thread()).head.mode = 0100755; });
+  refused("thread 1001: its root directory is not its own",
+          [&](ContextBuilder& b) { add(b.add_thread(1001)); });
 }
 
 TEST("credentials of a thread") {
@@ -363,7 +372,8 @@ TEST("credentials of a thread") {
 }
 
 TEST("an unknown use of a file by others") {
-  refused("file 1: in an unknown use outside 0x4", [](ContextBuilder& b) { b.context.files.at(1).head.outside = 4; });
+  refused("file 1: in an unknown use outside 0x4",
+          [](ContextBuilder& b) { b.context.files.at(1).head.outside = 4; });
 }
 
 TEST("descriptors of namespaces") {

@@ -27,9 +27,11 @@ void refused(std::string_view part, Change&& change) {
 }
 
 TEST("a line of mountinfo") {
-  const auto mounts = parse_mountinfo("36 25 0:31 / /a\r\\040b rw shared:7 - tmpfs  rw,size=1k\n37 25 0:31 / /c rw - tmpfs none \n");
+  const auto mounts = parse_mountinfo(
+      "36 25 0:31 / /a\r\\040b rw shared:7 - tmpfs  rw,size=1k\n37 25 0:31 / /c rw - tmpfs none \n");
   CHECK(mounts && mounts->size() == 2);
-  CHECK(mounts->at(0).point == "/a\r b" && mounts->at(0).source.empty() && mounts->at(0).super_options == "rw,size=1k");
+  CHECK(mounts->at(0).point == "/a\r b" && mounts->at(0).source.empty() &&
+        mounts->at(0).super_options == "rw,size=1k");
   CHECK_EQ(mounts->at(0).shared, 7U);
   CHECK(mounts->at(1).source == "none" && mounts->at(1).super_options.empty());
   CHECK(!parse_mountinfo("36 25 0:31 / /a rw shared:7 - tmpfs none\n"));
@@ -118,7 +120,8 @@ TEST("mounts") {
     t.mounts[0].device = t.mounts[1].device;
   });
   changed("new mount of type ext4", [](MountTree& t) { t.kinds[0].kind = CRYO_MOUNT_NEW; });
-  changed("namespace 78: it cannot have a root directory of its own", [](MountTree& t) { t.mounts[0].point = "/srv"; });
+  changed("namespace 78: it cannot have a root directory of its own",
+          [](MountTree& t) { t.mounts[0].point = "/srv"; });
   changed("pid namespace 70 is not there", [](MountTree& t) { t.kinds[1].pid_ns = 70; });
   changed("a NUL byte", [](MountTree& t) { t.mounts[0].source += '\0'; });
   changed("its mount is no new tmpfs", [](MountTree& t) { t.mounts[2].type = "devpts"; });

@@ -102,7 +102,8 @@ void add_hugetlb(ContextBuilder& b) {
       {0x7100'0000, 0x7100'0000 + kHuge, 0, kFlags, CRYO_VMA_ANON, 0, 0, 21},
   };
   for (const cryo_vma& vma : vmas) {
-    const auto at = std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) { return v.start > vma.start; });
+    const auto at =
+        std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) { return v.start > vma.start; });
     mm.vmas.insert(at, vma);
     ++mm.head.nr_vmas;
   }
@@ -133,7 +134,8 @@ TEST("memory in huge pages") {
   anonymous("such memory cannot be of hugetlbfs", [](cryo_vma& v) { v.flags |= CRYO_VMA_SHARED; });
   anonymous("such memory cannot be of hugetlbfs", [](cryo_vma& v) { v.flags |= CRYO_VMA_GROWSDOWN; });
   anonymous("such memory cannot be of hugetlbfs", [](cryo_vma& v) { v.kind = CRYO_VMA_VVAR; });
-  shared("has pages of 65536 bytes, those of file 300 are of 2097152", [](cryo_vma& v) { v.huge_shift = 16; });
+  shared("has pages of 65536 bytes, those of file 300 are of 2097152",
+         [](cryo_vma& v) { v.huge_shift = 16; });
   shared("has pages of 0 bytes, those of file 300 are of 2097152", [](cryo_vma& v) {
     v.huge_shift = 0;
     v.flags &= ~CRYO_VMA_HUGETLB;
@@ -165,7 +167,8 @@ TEST("asynchronous I/O contexts") {
       vma.start = aio.head.start;
       vma.end = vma.start + aio.head.size;
       vma.kind = CRYO_VMA_AIO;
-      const auto at = std::find_if(mm.vmas.begin(), mm.vmas.end(), [&](const cryo_vma& v) { return v.start > vma.start; });
+      const auto at = std::find_if(mm.vmas.begin(), mm.vmas.end(),
+                                   [&](const cryo_vma& v) { return v.start > vma.start; });
       mm.vmas.insert(at, vma);
       ++mm.head.nr_vmas;
       damage(aio);

@@ -25,7 +25,8 @@ std::string missing(const std::vector<std::uint32_t>& known) {
   for (const SchemaValue& kind : kinds_of_format())
     if (std::count(known.begin(), known.end(), kind.value) != 1) names += fmt::format(" {}", kind.name);
   for (const std::uint32_t kind : known)
-    if (std::none_of(kinds_of_format().begin(), kinds_of_format().end(), [kind](const SchemaValue& v) { return v.value == kind; }))
+    if (std::none_of(kinds_of_format().begin(), kinds_of_format().end(),
+                     [kind](const SchemaValue& v) { return v.value == kind; }))
       names += fmt::format(" {}", kind);
   return names;
 }
@@ -49,7 +50,8 @@ TEST("each kind of open file is known to a restart") {
   std::vector<std::uint32_t> kinds = kinds_in(kFileKinds);
   kinds.push_back(CRYO_FILE_WAITING);  // no open file
   CHECK_EQ(missing(kinds), "");
-  for (const FileKind* kind : kFileKinds) CHECK((kind->open != nullptr) == (kind->kind != CRYO_FILE_SYSV));  // mapped only
+  for (const FileKind* kind : kFileKinds)
+    CHECK((kind->open != nullptr) == (kind->kind != CRYO_FILE_SYSV));  // mapped only
   CHECK(file_kind(CRYO_FILE_WAITING) == nullptr);
 }
 

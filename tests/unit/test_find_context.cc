@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Contexts by names that others may have chosen: what is there is looked at before it is opened, and for root nobody else's symbolic
-// link is followed.
+// Contexts by names that others may have chosen: what is there is looked at before it is opened, and for root
+// nobody else's symbolic link is followed.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -41,7 +41,8 @@ class Scratch {
   [[nodiscard]] std::string file(const std::string& name) const { return directory_ + ("/" + name); }
   // By `owner`.
   [[nodiscard]] std::string link(const std::string& name, const std::string& target, uid_t owner) const {
-    CHECK(::symlink(target.c_str(), file(name).c_str()) == 0 && ::lchown(file(name).c_str(), owner, owner) == 0);
+    CHECK(::symlink(target.c_str(), file(name).c_str()) == 0 &&
+          ::lchown(file(name).c_str(), owner, owner) == 0);
     return file(name);
   }
 
@@ -87,7 +88,8 @@ TEST("no links of others for root") {
   CHECK_ERROR(EPERM, link + ": " + text, Source::open(link));
   CHECK_ERROR(EPERM, text, Source::open(scratch.link("to-theirs", "theirs", 0)));
   CHECK_EQ(::mkdir(scratch.file("d").c_str(), 0755), 0);
-  CHECK_ERROR(EPERM, "belongs to user", Source::open(scratch.link("up", scratch.file("d/.."), kOther) + "/good"));
+  CHECK_ERROR(EPERM, "belongs to user",
+              Source::open(scratch.link("up", scratch.file("d/.."), kOther) + "/good"));
   check_good(scratch.file("d/../good"));
 }
 
@@ -103,7 +105,8 @@ TEST("others' FIFOs are refused before they are opened, where what is in them wo
   }
   ::usleep(kWhile);
   Source::refuse_untrusted_copies("ask him");
-  CHECK_ERROR(EPERM, fmt::format("fifo belongs to user {}, and would have to be unpacked: ask him", kOther), Source::open(fifo));
+  CHECK_ERROR(EPERM, fmt::format("fifo belongs to user {}, and would have to be unpacked: ask him", kOther),
+              Source::open(fifo));
   ::usleep(kWhile);
   CHECK_EQ(::waitpid(writer, nullptr, WNOHANG), 0);
   CHECK(::kill(writer, SIGKILL) == 0 && ::waitpid(writer, nullptr, 0) == writer);

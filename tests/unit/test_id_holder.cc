@@ -64,8 +64,8 @@ TEST("ids: a process that has ended, and that nobody has waited for") {
   ::kill(pid, SIGKILL);
   CHECK(is_zombie(pid));
   CHECK_EQ(IdHolders(milliseconds(20)).find(pid),
-        fmt::format("{}, which has ended, but pid {} ({}) has not waited for it", comm_of(pid), ::getpid(),
-                    comm_of(::getpid())));
+           fmt::format("{}, which has ended, but pid {} ({}) has not waited for it", comm_of(pid), ::getpid(),
+                       comm_of(::getpid())));
   std::thread reaper([pid] {
     std::this_thread::sleep_for(milliseconds(50));
     ::waitpid(pid, nullptr, 0);

@@ -34,7 +34,8 @@ ContextBuilder two_users() {
   return builder;
 }
 
-std::string problem(const ContextBuilder& builder, const File& file, std::size_t holder, const std::string& name) {
+std::string problem(const ContextBuilder& builder, const File& file, std::size_t holder,
+                    const std::string& name) {
   return own_proc_problem(builder.context, file, {holder}, "/proc/" + name);
 }
 
@@ -125,7 +126,8 @@ TEST("files of threads in /proc: where they lie") {
   CHECK_EQ(place("/proc/3999999/task/4000001"), "/proc/3999999/task 4000001 4000001");
   CHECK_EQ(place("/proc/4000001/status"), "/proc 4000001/status 4000001");
   CHECK_EQ(place("/proc/4000001/task/3999999/stat"), "/proc 4000001/task/3999999/stat 4000001");
-  CHECK_EQ(place("/jail/7/proc/3999999/task/4000001/fd/4000001"), "/jail/7/proc/3999999/task 4000001/fd/4000001 4000001");
+  CHECK_EQ(place("/jail/7/proc/3999999/task/4000001/fd/4000001"),
+           "/jail/7/proc/3999999/task 4000001/fd/4000001 4000001");
   CHECK_EQ(place("/proc/3999999/task/3999999/stat"), "");
   CHECK_EQ(place("/proc/3999999/task/4000002/stat"), "");
   CHECK_EQ(place("/proc/3999999/task"), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Objects that somebody else has put in the place of the job's, with all that he can choose; and numbers of a user namespace, which are
-// no users of this machine.
+// Objects that somebody else has put in the place of the job's, with all that he can choose; and numbers of a
+// user namespace, which are no users of this machine.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <mqueue.h>
@@ -112,7 +112,8 @@ int attach(const ContextBuilder& builder, const cryo_shm& saved) {
     ::munmap(hole, kRoom);
     const auto start = reinterpret_cast<std::uint64_t>(hole);
     try {
-      attach_segment(builder.context, builder.context.processes.front(), saved, {start, start + kRoom}, false);
+      attach_segment(builder.context, builder.context.processes.front(), saved, {start, start + kRoom},
+                     false);
       ::_exit(0);
     } catch (const Error& error) {
       ::_exit(error.code());

@@ -274,7 +274,8 @@ TEST("there is room for what a job of thousands of objects makes") {
 // On a file system of which cuts can be seen.
 TEST("a tail stays when its file has not its bytes any more") {
   struct statfs system;
-  const char* const place = ::statfs("/dev/shm", &system) == 0 && system.f_type == TMPFS_MAGIC ? "/dev/shm" : "/tmp";
+  const char* const place =
+      ::statfs("/dev/shm", &system) == 0 && system.f_type == TMPFS_MAGIC ? "/dev/shm" : "/tmp";
   CHECK(::statfs(place, &system) == 0);
   if (system.f_type != TMPFS_MAGIC && system.f_type != EXT4_SUPER_MAGIC) return;
   std::string top = std::string(place) + "/cryo-unit-XXXXXX";
@@ -492,20 +493,27 @@ TEST("a file without a device is never known to be the same") {
   const UniqueFd fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat now;
   CHECK_EQ(::fstat(fd.get(), &now), 0);
-  CHECK(!is_same_file(fd.get(), {name, O_RDWR, now.st_dev, now.st_ino, now.st_mode, now.st_uid, ~std::uint64_t{0}}));
+  CHECK(!is_same_file(fd.get(),
+                      {name, O_RDWR, now.st_dev, now.st_ino, now.st_mode, now.st_uid, ~std::uint64_t{0}}));
 }
 
 TEST("bytes that a terminal acts upon are told by their numbers") {
   CHECK_EQ(without_controls("a\x1b[2Jb\n\x7f"), "a\\x1b[2Jb\\x0a\\x7f");
-  CHECK_EQ(without_controls("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"), "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
-  CHECK_EQ(without_controls("\x9b" "2J"), "\\x9b2J");
-  CHECK_EQ(without_controls("\xc2\x9b" "2J"), "\\xc2\\x9b2J");
+  CHECK_EQ(without_controls("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"),
+           "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
+  CHECK_EQ(without_controls("\x9b"
+                            "2J"),
+           "\\x9b2J");
+  CHECK_EQ(without_controls("\xc2\x9b"
+                            "2J"),
+           "\\xc2\\x9b2J");
 }
 
 TEST("who begins to tell of an error and dies is not waited for without end") {
   stub::Report report{};
   CHECK(claim_failure(report));
-  auto waits = std::async(std::launch::async, [&] { return await_failure(report, std::chrono::milliseconds(20)); });
+  auto waits =
+      std::async(std::launch::async, [&] { return await_failure(report, std::chrono::milliseconds(20)); });
   const bool ends = waits.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
   publish_failure(report);
   CHECK(ends);
@@ -523,8 +531,9 @@ TEST("a failure names process, thread and object") {
   report.error = EPERM;
   const Process& process = builder.context.processes.front();
   CHECK_EQ(describe_failure(read_failure(report, *ledger), builder.context),
-           fmt::format("pid {}: cannot set the limit of open files (RLIMIT_NOFILE): Operation not permitted (EPERM)",
-                       process.head.pid));
+           fmt::format(
+               "pid {}: cannot set the limit of open files (RLIMIT_NOFILE): Operation not permitted (EPERM)",
+               process.head.pid));
 }
 
 TEST("a file that could not be read before it was to be cut is none that has been written anew") {
@@ -539,8 +548,10 @@ TEST("a file that could not be read before it was to be cut is none that has bee
     report.error = error;
     return describe_failure(read_failure(report, *ledger), builder.context);
   };
-  CHECK(said(ESTALE).ends_with(": /log is not truncated: it was rewritten during the restart: Stale file handle (ESTALE)"));
-  CHECK(said(EIO).ends_with(": /log is not truncated: cannot read it to check whether it was rewritten: Input/output error (EIO)"));
+  CHECK(said(ESTALE).ends_with(
+      ": /log is not truncated: it was rewritten during the restart: Stale file handle (ESTALE)"));
+  CHECK(said(EIO).ends_with(
+      ": /log is not truncated: cannot read it to check whether it was rewritten: Input/output error (EIO)"));
 }
 
 TEST("a thread's id that somebody has: it is said who") {
@@ -554,9 +565,13 @@ TEST("a thread's id that somebody has: it is said who") {
   report.error = EEXIST;
   const pid_t pid = builder.context.processes.front().head.pid;
   const auto said = [&] { return describe_failure(read_failure(report, *ledger), builder.context); };
-  CHECK_EQ(said(), fmt::format("pid {}, thread {}: its id is in use by cr_restart itself: File exists (EEXIST)", pid, ::getpid()));
+  CHECK_EQ(said(),
+           fmt::format("pid {}, thread {}: its id is in use by cr_restart itself: File exists (EEXIST)", pid,
+                       ::getpid()));
   builder.context.processes.front().threads.back().head.tid = 3999998;
-  CHECK_EQ(said(), fmt::format("pid {}, thread 3999998: cannot get its id: lost to other processes in {} attempts: File exists (EEXIST)", pid, stub::kMaxTidTries));
+  CHECK_EQ(said(), fmt::format("pid {}, thread 3999998: cannot get its id: lost to other processes in {} "
+                               "attempts: File exists (EEXIST)",
+                               pid, stub::kMaxTidTries));
 }
 
 TEST("whatever a report says can be told") {

@@ -61,7 +61,9 @@ TEST("names of what is kept aside: an end where a file system has them all, and 
   for (int i = 1; i < kMost; ++i) CHECK_EQ(::symlink("x", fmt::format("{}.cut.{}", file, i).c_str()), 0);
   CHECK_EQ(aside_name(file), fmt::format("{}.cut.{}", file, kMost));
   CHECK_EQ(::symlink("x", fmt::format("{}.cut.{}", file, kMost).c_str()), 0);
-  CHECK_ERROR(EEXIST, fmt::format("{0}.cut.1 to {0}.cut.{1} are there already: remove or rename them", file, kMost), aside_name(file));
+  CHECK_ERROR(EEXIST,
+              fmt::format("{0}.cut.1 to {0}.cut.{1} are there already: remove or rename them", file, kMost),
+              aside_name(file));
   sigset_t term;
   sigemptyset(&term);
   sigaddset(&term, SIGTERM);

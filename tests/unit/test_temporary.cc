@@ -48,7 +48,8 @@ int fill(const char* directory) try {
     return 3;
   } catch (const Error& error) {
     constexpr std::string_view kText = ", as what is left is for others: No space left";
-    if (error.code() != ENOSPC || std::string_view(error.what()).find(kText) == std::string_view::npos) return 4;
+    if (error.code() != ENOSPC || std::string_view(error.what()).find(kText) == std::string_view::npos)
+      return 4;
   }
   return room_in("/var/tmp") < kSecond / kPart ? 5 : 0;
 } catch (const Error&) {
@@ -61,7 +62,8 @@ TEST("a temporary copy of root's leaves a twentieth of a file system, and moves 
   CHECK(::mkdtemp(directory) != nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool apart = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
+    const bool apart =
+        ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
     ::_exit(apart ? fill(directory) : kSkipped);
   }
   int status = 0;

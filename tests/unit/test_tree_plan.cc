@@ -49,9 +49,10 @@ TEST("tree: the group of the process is that of a shell, which is not of the job
   options.restore_pgid = true;
   expect({{10, 2, 9, 3}, {11, 10, 9, 3}},
          {{10, {10, kRestart, 9, kRestartSession}}, {11, {11, 10, 9, kRestartSession}}}, options);
-  expect({{10, 2, kRestartGroup, 3}, {11, 10, kRestartGroup, 3}},
-         {{10, {10, kRestart, kRestartGroup, kRestartSession}}, {11, {11, 10, kRestartGroup, kRestartSession}}}, options,
-         RootGroup::kOwn);
+  expect(
+      {{10, 2, kRestartGroup, 3}, {11, 10, kRestartGroup, 3}},
+      {{10, {10, kRestart, kRestartGroup, kRestartSession}}, {11, {11, 10, kRestartGroup, kRestartSession}}},
+      options, RootGroup::kOwn);
   // Of the same session as cr_restart: nobody is made who would have the number of its leader.
   const TreePlan plan = plan_tree(context_of({{10, 2, 9, 3}}), options, RootGroup::kThere);
   CHECK_EQ(plan.helpers(), 0U);

@@ -129,7 +129,8 @@ TEST("xstate: a process that has asked for registers that no CPU has") {
   CHECK_EQ(problems.front().text,
            "pid 77 has asked for registers that this CPU lacks: component 40, component 41");
   CHECK(problems.front().certain);
-  CHECK_ERROR(EINVAL, "pid 77: registers that it had asked for (component 40)", ask_for_registers(builder.process()));
+  CHECK_ERROR(EINVAL, "pid 77: registers that it had asked for (component 40)",
+              ask_for_registers(builder.process()));
 }
 
 TEST("shadow stacks: what a register set says of them") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Levels 0 to 3 of kernel.yama.ptrace_scope: who may checkpoint a process that has consented, one that has not, and one that has
-// become another since; and that nobody may trace it by that. (A group of its own: level 3 stays until the next boot.)
+// Levels 0 to 3 of kernel.yama.ptrace_scope: who may checkpoint a process that has consented, one that has
+// not, and one that has become another since; and that nobody may trace it by that. (A group of its own:
+// level 3 stays until the next boot.)
 #include <cryo/ioctl.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -130,11 +131,13 @@ class Restarted {
       if (!consents) ::setenv("CRYO_NO_CONSENT", "1", 1);
       be_quiet();
       // Root, who has not written it, says that he knows.
-      ::execlp("cr_restart", "cr_restart", "--other-owner=warn", ("--run-on-success=touch " + said(context)).c_str(), context.c_str(),
-               nullptr);
+      ::execlp("cr_restart", "cr_restart", "--other-owner=warn",
+               ("--run-on-success=touch " + said(context)).c_str(), context.c_str(), nullptr);
       ::_exit(127);
     }
-    const auto is_over = [&] { return std::filesystem::exists(said(context)) || ::waitpid(tool_, nullptr, WNOHANG) != 0; };
+    const auto is_over = [&] {
+      return std::filesystem::exists(said(context)) || ::waitpid(tool_, nullptr, WNOHANG) != 0;
+    };
     for (int i = 0; i < 3000 && !is_over(); ++i) ::usleep(10000);
     std::filesystem::remove(said(context));
   }
@@ -210,7 +213,8 @@ int as(uid_t user, const std::function<int()>& work) {
 
 class Test {
  public:
-  explicit Test(std::string self) : self_(std::move(self)), suid_(std::filesystem::temp_directory_path() / "cryo-levels") {
+  explicit Test(std::string self)
+      : self_(std::move(self)), suid_(std::filesystem::temp_directory_path() / "cryo-levels") {
     std::filesystem::copy_file(self_, suid_, std::filesystem::copy_options::overwrite_existing);
     must(::chmod(suid_.c_str(), 04755), "chmod");
   }
@@ -239,32 +243,50 @@ class Test {
     const int consented = level < 2 ? 0 : EPERM;
     const int root = level < 3 ? 0 : EPERM;
     level_ = level;
-    look("a process that has said nothing", [this] { started("wait"); }, any, root);
-    look("started by cr_run", [this] { by_cr_run({}, self_, "wait"); }, consented, root, true);
-    look("its child", [this] { by_cr_run({}, self_, "fork"); }, consented, root);
-    look("a program that its child runs, and its child", [this] { by_cr_run({}, self_, "fork-exec"); }, consented, root);
-    look("with a child that has exited", [this] { by_cr_run({}, self_, "zombie"); }, consented, root);
-    look("cr_run --no-consent", [this] { by_cr_run("--no-consent", self_, "wait"); }, any, root);
-    look("by cr_run, which takes it back", [this] { by_cr_run({}, self_, "taken-back"); }, any, root);
-    look("by cr_run, a set-user-id program", [this] { by_cr_run({}, suid_, "other-rights"); }, any, root);
-    look("by cr_run, not dumpable", [this] { by_cr_run({}, self_, "not-dumpable"); }, EPERM, root);
-    look("that has called cr_init()", [this] { started("cr_init"); }, consented, root, true);
-    look("that has called cr_init() with CRYO_NO_CONSENT", [this] {
-      ::setenv("CRYO_NO_CONSENT", "1", 1);
-      started("cr_init");
-    }, any, root);
-    look("consented as root, the user's since then", [] {
-      consent(CRYO_CONSENT_GIVE);
-      become(kUser);
-      wait_here(STDOUT_FILENO);
-    }, any, root);
+    look(
+        "a process that has said nothing", [this] { started("wait"); }, any, root);
+    look(
+        "started by cr_run", [this] { by_cr_run({}, self_, "wait"); }, consented, root, true);
+    look(
+        "its child", [this] { by_cr_run({}, self_, "fork"); }, consented, root);
+    look(
+        "a program that its child runs, and its child", [this] { by_cr_run({}, self_, "fork-exec"); },
+        consented, root);
+    look(
+        "with a child that has exited", [this] { by_cr_run({}, self_, "zombie"); }, consented, root);
+    look(
+        "cr_run --no-consent", [this] { by_cr_run("--no-consent", self_, "wait"); }, any, root);
+    look(
+        "by cr_run, which takes it back", [this] { by_cr_run({}, self_, "taken-back"); }, any, root);
+    look(
+        "by cr_run, a set-user-id program", [this] { by_cr_run({}, suid_, "other-rights"); }, any, root);
+    look(
+        "by cr_run, not dumpable", [this] { by_cr_run({}, self_, "not-dumpable"); }, EPERM, root);
+    look(
+        "that has called cr_init()", [this] { started("cr_init"); }, consented, root, true);
+    look(
+        "that has called cr_init() with CRYO_NO_CONSENT",
+        [this] {
+          ::setenv("CRYO_NO_CONSENT", "1", 1);
+          started("cr_init");
+        },
+        any, root);
+    look(
+        "consented as root, the user's since then",
+        [] {
+          consent(CRYO_CONSENT_GIVE);
+          become(kUser);
+          wait_here(STDOUT_FILENO);
+        },
+        any, root);
     strangers();
     if (level == 1) without_consents();
     restarted(silent_, kUser, true, "restarted by cr_restart", consented, root);
     restarted(silent_, kUser, false, "restarted by cr_restart with CRYO_NO_CONSENT", any, root);
     restarted(silent_, 0, true, "restarted by root's cr_restart", any, root);
     restarted(willing_, 0, true, "by cr_run, restarted by root's cr_restart", consented, root);
-    restarted(willing_, 0, false, "by cr_run, restarted by root's cr_restart with CRYO_NO_CONSENT", any, root);
+    restarted(willing_, 0, false, "by cr_run, restarted by root's cr_restart with CRYO_NO_CONSENT", any,
+              root);
   }
 
   struct Sleeper {
@@ -273,7 +295,8 @@ class Test {
   };
 
   Sleeper make_context(bool consents) {
-    const std::string context = "/var/tmp/cryo-levels." + std::to_string(::getpid()) + (consents ? ".willing" : "");
+    const std::string context =
+        "/var/tmp/cryo-levels." + std::to_string(::getpid()) + (consents ? ".willing" : "");
     const pid_t pid = must(::fork(), "fork");
     if (pid == 0) {
       become(kUser);
@@ -284,7 +307,8 @@ class Test {
     }
     for (int i = 0; i < 3000 && !Restarted::sleeps(pid); ++i) ::usleep(10000);
     const int status = as(kUser, [&] {
-      ::execlp("cr_checkpoint", "cr_checkpoint", "--kill", "-f", context.c_str(), std::to_string(pid).c_str(), nullptr);
+      ::execlp("cr_checkpoint", "cr_checkpoint", "--kill", "-f", context.c_str(), std::to_string(pid).c_str(),
+               nullptr);
       return 127;
     });
     tap_.ok(status == 0, "a context");
@@ -293,7 +317,8 @@ class Test {
   }
 
   // Its user and root ask, and whoever has restarted it is no ancestor of theirs.
-  void restarted(const Sleeper& sleeper, uid_t by, bool consents, const std::string& what, int user, int root) {
+  void restarted(const Sleeper& sleeper, uid_t by, bool consents, const std::string& what, int user,
+                 int root) {
     const Restarted job(sleeper.context, sleeper.pid, by, consents);
     if (!tap_.ok(job.works(), "level " + std::to_string(level_) + ": " + what)) return;
     expect(as(kUser, [&] { return checkpoint(sleeper.pid); }), user, what + ": its user");
@@ -313,7 +338,8 @@ class Test {
       ::execlp("cr_run", "cr_run", option.c_str(), program.c_str(), "--target", mode, nullptr);
   }
 
-  void look(const std::string& what, const std::function<void()>& start, int user, int root, bool traced = false) {
+  void look(const std::string& what, const std::function<void()>& start, int user, int root,
+            bool traced = false) {
     const Target target(start);
     if (target.pid() < 0) {
       tap_.ok(false, what + " does not start");
@@ -322,20 +348,23 @@ class Test {
     expect(as(kUser, [&] { return checkpoint(target.pid()); }), user, what + ": its user");
     expect(as(0, [&] { return checkpoint(target.pid()); }), root, what + ": root");
     if (traced)
-      expect(as(kUser, [&] { return trace(target.pid()); }), level_ == 0 ? 0 : EPERM, what + ": its user, by ptrace(2)");
+      expect(as(kUser, [&] { return trace(target.pid()); }), level_ == 0 ? 0 : EPERM,
+             what + ": its user, by ptrace(2)");
   }
 
   void strangers() {
     const Target target([this] { by_cr_run({}, self_, "wait"); });
     expect(as(kOther, [&] { return checkpoint(target.pid()); }), EPERM, "started by cr_run: another user");
-    expect(as(kUser, [&] {
-             must(::unshare(CLONE_NEWUSER), "unshare");
-             return checkpoint(target.pid());
-           }),
+    expect(as(kUser,
+              [&] {
+                must(::unshare(CLONE_NEWUSER), "unshare");
+                return checkpoint(target.pid());
+              }),
            EPERM, "started by cr_run: its user, in a user namespace of his own");
   }
 
-  // As long as the administrator does not want consents to count; those that have been given are there afterwards.
+  // As long as the administrator does not want consents to count; those that have been given are there
+  // afterwards.
   void without_consents() {
     const Target target([this] { by_cr_run({}, self_, "wait"); });
     const auto by = [&](uid_t user) { return as(user, [&] { return checkpoint(target.pid()); }); };
@@ -350,7 +379,8 @@ class Test {
     tap_.ok(says_attach(log), "... which the kernel's log has");
     ::close(log);
     expect(by(0), 0, "consent=0: root");
-    look("cr_run with consent=0", [this] { by_cr_run({}, self_, "wait"); }, EPERM, 0);
+    look(
+        "cr_run with consent=0", [this] { by_cr_run({}, self_, "wait"); }, EPERM, 0);
     set_parameter("1");
     expect(by(kUser), 0, "consent=1 again: its user");
   }
@@ -362,7 +392,8 @@ class Test {
       const ssize_t size = ::read(log, record, sizeof(record));
       if (size < 0 && errno == EPIPE) continue;
       if (size <= 0) return false;
-      if (std::string(record, static_cast<std::size_t>(size)).find("ptrace attach of") != std::string::npos) return true;
+      if (std::string(record, static_cast<std::size_t>(size)).find("ptrace attach of") != std::string::npos)
+        return true;
     }
   }
 

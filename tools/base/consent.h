@@ -14,7 +14,8 @@ namespace cryo {
 // Set: neither cr_restart nor libcr consents.
 inline constexpr const char* kNoConsentVariable = "CRYO_NO_CONSENT";
 
-// Of the calling process. Where it cannot be had it is of no use: without Yama, or with a user other than its file's.
+// Of the calling process. Where it cannot be had it is of no use: without Yama, or with a user other than its
+// file's.
 inline void set_consent(int device, bool given) {
   cryo_consent args{};
   args.size = sizeof(args);

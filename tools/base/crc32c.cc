@@ -29,7 +29,8 @@ constexpr Tables make_tables() {
 }
 
 constexpr Tables kTables = make_tables();
-static_assert(std::endian::native == std::endian::little, "contexts are little-endian; so are all three architectures");
+static_assert(std::endian::native == std::endian::little,
+              "contexts are little-endian; so are all three architectures");
 
 }  // namespace
 
@@ -45,8 +46,7 @@ std::uint32_t crc32c(std::span<const std::byte> data, std::uint32_t crc) {
     for (std::size_t i = 0; i < kSlices; ++i) crc ^= kTables[kSlices - 1 - i][(word >> (8 * i)) & 0xff];
     data = data.subspan(kSlices);
   }
-  for (std::byte byte : data)
-    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<std::uint32_t>(byte)) & 0xff];
+  for (std::byte byte : data) crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<std::uint32_t>(byte)) & 0xff];
   return ~crc;
 }
 

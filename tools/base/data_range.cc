@@ -16,12 +16,14 @@ std::optional<DataRange> next_data(int fd, std::uint64_t offset, std::uint64_t s
   if (start < 0) return DataRange{offset, size};  // the file system does not tell
   const off_t end = ::lseek(fd, start, SEEK_HOLE);
   if (static_cast<std::uint64_t>(start) >= size) return std::nullopt;
-  return DataRange{static_cast<std::uint64_t>(start), end < 0 ? size : std::min(static_cast<std::uint64_t>(end), size)};
+  return DataRange{static_cast<std::uint64_t>(start),
+                   end < 0 ? size : std::min(static_cast<std::uint64_t>(end), size)};
 }
 
 std::uint64_t data_behind(int fd, std::uint64_t offset, std::uint64_t size) {
   std::uint64_t bytes = 0;
-  for (auto data = next_data(fd, offset, size); data; data = next_data(fd, data->end, size)) bytes += data->end - data->start;
+  for (auto data = next_data(fd, offset, size); data; data = next_data(fd, data->end, size))
+    bytes += data->end - data->start;
   return bytes;
 }
 

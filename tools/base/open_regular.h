@@ -18,7 +18,8 @@ namespace cryo {
 
 // Regular by its mode only: reading is an action, and may wait.
 inline bool is_kernel_interface(std::uint64_t magic) {
-  return magic == PROC_SUPER_MAGIC || magic == SYSFS_MAGIC || magic == TRACEFS_MAGIC || magic == DEBUGFS_MAGIC;
+  return magic == PROC_SUPER_MAGIC || magic == SYSFS_MAGIC || magic == TRACEFS_MAGIC ||
+         magic == DEBUGFS_MAGIC;
 }
 
 inline bool is_kernel_interface(const struct statfs& system) {
@@ -35,7 +36,8 @@ inline UniqueFd open_regular(const std::string& path) {
     errno = ESTALE;
     return {};
   }
-  return UniqueFd(::open(("/proc/self/fd/" + std::to_string(place.get())).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  return UniqueFd(
+      ::open(("/proc/self/fd/" + std::to_string(place.get())).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
 }  // namespace cryo

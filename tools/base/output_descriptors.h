@@ -10,8 +10,8 @@
 
 namespace cryo {
 
-// A file that is opened would get their numbers, and messages with them.  Who is executed finds them closed.  Errors: the system's, by
-// exception.
+// A file that is opened would get their numbers, and messages with them.  Who is executed finds them closed.
+// Errors: the system's, by exception.
 inline void occupy_output_descriptors() {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;

@@ -24,10 +24,11 @@ namespace {
 constexpr int kMostLinks = 40;  // as the kernel
 constexpr std::uint32_t kNoNumber = 65534;
 constexpr int kPlaceFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
-constexpr int kOpenFlags = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC |
-                       O_DIRECT | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_TMPFILE;
+constexpr int kOpenFlags = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK |
+                           O_SYNC | O_ASYNC | O_DIRECT | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_TMPFILE;
 
-// Users that have no number here: only where this is no initial user namespace, and then there is no right either.
+// Users that have no number here: only where this is no initial user namespace, and then there is no right
+// either.
 bool is_trusted(const struct stat& link) {
   const auto uid = static_cast<std::uint32_t>(::syscall(SYS_setfsuid, static_cast<std::uint32_t>(-1)));
   if (link.st_uid == 0 || link.st_uid == uid) return true;
@@ -40,7 +41,8 @@ bool is_trusted(const struct stat& link) {
 
 std::string path_of(const UniqueFd& link) {
   char text[PATH_MAX];
-  const ssize_t size = ::readlink(("/proc/self/fd/" + std::to_string(link.get())).c_str(), text, sizeof(text));
+  const ssize_t size =
+      ::readlink(("/proc/self/fd/" + std::to_string(link.get())).c_str(), text, sizeof(text));
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "(unknown)";
 }
 
@@ -98,7 +100,8 @@ void NameWalk::put_in_front(const std::string& path) {
 // A directory, which may have to be mounted first; or something else.
 UniqueFd NameWalk::open_next(const std::string& part) const {
   UniqueFd next(::openat(at_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC));
-  if (!next && errno == ENOTDIR) next.reset(::openat(at_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!next && errno == ENOTDIR)
+    next.reset(::openat(at_.get(), part.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   return next;
 }
 
@@ -115,7 +118,8 @@ bool NameWalk::follow_link(const UniqueFd& link) {
   char target[PATH_MAX];
   if (!may_follow(link)) return false;
   const ssize_t size = ::readlinkat(link.get(), "", target, sizeof(target));
-  if (size <= 0 || static_cast<std::size_t>(size) == sizeof(target)) return errno = size < 0 ? errno : ENOENT, false;
+  if (size <= 0 || static_cast<std::size_t>(size) == sizeof(target))
+    return errno = size < 0 ? errno : ENOENT, false;
   const std::string text(target, static_cast<std::size_t>(size));
   if (text.starts_with('/') && !go_to_root()) return false;
   put_in_front(text);
@@ -177,14 +181,16 @@ UniqueFd find_file(const std::string& path, OthersLink& refused) {
   const int error = errno;
   struct stat now;
   refused = walk.refused();
-  if (file && path.ends_with('/') && ::fstat(file.get(), &now) == 0 && !S_ISDIR(now.st_mode)) return errno = ENOTDIR, UniqueFd();
+  if (file && path.ends_with('/') && ::fstat(file.get(), &now) == 0 && !S_ISDIR(now.st_mode))
+    return errno = ENOTDIR, UniqueFd();
   errno = error;
   return file;
 }
 
 int open_without_links(int directory, const std::string& path, int flags, mode_t mode) {
   open_how how{};
-  how.flags = static_cast<std::uint64_t>((flags & O_PATH ? flags & kPlaceFlags : flags & kOpenFlags) | O_CLOEXEC);
+  how.flags =
+      static_cast<std::uint64_t>((flags & O_PATH ? flags & kPlaceFlags : flags & kOpenFlags) | O_CLOEXEC);
   if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) how.mode = mode & 07777;
   how.resolve = RESOLVE_NO_SYMLINKS;
   return static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how)));
@@ -222,8 +228,10 @@ void replace_template(std::string& path) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz012345";
   constexpr std::size_t kSize = 6;
   std::uint8_t random[kSize];
-  if (path.size() < kSize || ::getentropy(random, kSize) != 0) fail_errno("cannot choose a name like {}", path);
-  for (std::size_t i = 0; i < kSize; ++i) path[path.size() - kSize + i] = kLetters[random[i] % kLetters.size()];
+  if (path.size() < kSize || ::getentropy(random, kSize) != 0)
+    fail_errno("cannot choose a name like {}", path);
+  for (std::size_t i = 0; i < kSize; ++i)
+    path[path.size() - kSize + i] = kLetters[random[i] % kLetters.size()];
 }
 
 std::string way_error(int error) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where a name is: the directory and the last part of a path, which is walked without following symbolic links of others.
+// Where a name is: the directory and the last part of a path, which is walked without following symbolic
+// links of others.
 //
-// Whoever made a symbolic link decides where the name leads: of root's it is, or of who acts, or the name is not used.  (With
-// protected_symlinks, the kernel asks the same of directories like /tmp.)  What the kernel says of an open file has none in it, and
-// where a context is, the caller can say without.
+// Whoever made a symbolic link decides where the name leads: of root's it is, or of who acts, or the name is
+// not used.  (With protected_symlinks, the kernel asks the same of directories like /tmp.)  What the kernel
+// says of an open file has none in it, and where a context is, the caller can say without.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +22,8 @@ struct NameAt {
   std::string name;    // no symbolic link, unless it was not to be followed; "." for the directory itself
 };
 
-// With the rights of the moment.  Nothing, with errno: ELOOP for a link of another user.  The last part need not exist.
+// With the rights of the moment.  Nothing, with errno: ELOOP for a link of another user.  The last part need
+// not exist.
 [[nodiscard]] std::optional<NameAt> find_place(int directory, const std::string& path, bool follow);
 
 // A symbolic link that was not followed.
@@ -30,8 +32,9 @@ struct OthersLink {
   std::uint32_t owner = 0;
 };
 
-// What has the name, last links followed: O_PATH.  A link of procfs (/dev/fd/63, /dev/stdin) leads to what the process has, whatever the
-// name of that is.  None, with errno: ELOOP for a link of another user, with that in `refused`.
+// What has the name, last links followed: O_PATH.  A link of procfs (/dev/fd/63, /dev/stdin) leads to what
+// the process has, whatever the name of that is.  None, with errno: ELOOP for a link of another user, with
+// that in `refused`.
 [[nodiscard]] UniqueFd find_file(const std::string& path, OthersLink& refused);
 
 // As openat(2).
@@ -40,7 +43,8 @@ struct OthersLink {
 // The same, where there is to be no symbolic link at all.
 [[nodiscard]] int open_without_links(int directory, const std::string& path, int flags, mode_t mode = 0);
 
-// A descriptor of cr_restart's own, by which what has been found before is used: no name, and a link that is to be followed.
+// A descriptor of cr_restart's own, by which what has been found before is used: no name, and a link that is
+// to be followed.
 [[nodiscard]] bool is_own_descriptor(const std::string& path);
 
 // Letters at random in place of the XXXXXX at the end, as mkstemp(3) has them; again at each call.

@@ -24,7 +24,9 @@ std::atomic<std::int64_t> g_start{0};
 std::atomic<std::uint64_t> g_bytes{0};
 std::atomic<bool> g_drawn{false};
 
-std::int64_t now() { return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count(); }
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -42,7 +44,8 @@ void step(const char* what, std::uint64_t bytes) {
   const std::int64_t at = now();
   // One of those that come at once draws.
   if (at < next || !g_next.compare_exchange_strong(next, at + kInterval.count())) return;
-  fmt::print(stderr, "\r{}: {}: {}, {} s\x1b[K", g_tool.load(), what, bytes_text(done), (at - g_start) / 1000);
+  fmt::print(stderr, "\r{}: {}: {}, {} s\x1b[K", g_tool.load(), what, bytes_text(done),
+             (at - g_start) / 1000);
   std::fflush(stderr);
   g_drawn = true;
 }

@@ -38,15 +38,16 @@ bool is_exit_status(std::int32_t status) {
   constexpr std::int32_t kHighestSignal = 64;
   if (WIFEXITED(status)) return (status & ~0xff00) == 0;
   const std::int32_t signal = WTERMSIG(status);
-  const bool lethal = signal <= kHighestSignal && signal != SIGCHLD && signal != SIGCONT && signal != SIGURG &&
-                      signal != SIGWINCH && signal != SIGSTOP && signal != SIGTSTP && signal != SIGTTIN &&
-                      signal != SIGTTOU;
+  const bool lethal = signal <= kHighestSignal && signal != SIGCHLD && signal != SIGCONT &&
+                      signal != SIGURG && signal != SIGWINCH && signal != SIGSTOP && signal != SIGTSTP &&
+                      signal != SIGTTIN && signal != SIGTTOU;
   return lethal && (status & ~(0x7f | WCOREFLAG)) == 0;
 }
 
 void check_zombie(const Staging& staging, const Process& process) {
   if (!is_exit_status(process.head.exit_code))
-    inconsistent(staging, "process {} has exited with the status {:#x}", process.head.pid, process.head.exit_code);
+    inconsistent(staging, "process {} has exited with the status {:#x}", process.head.pid,
+                 process.head.exit_code);
   if (!process.threads.empty() || !process.fds.empty() || process.creds || process.cwd)
     inconsistent(staging, "process {} has exited, but there is more of it", process.head.pid);
 }
@@ -93,8 +94,8 @@ void check_shared_filters(const Staging& staging, const Process& process) {
       const auto other = before.find(own.shared_with);
       if (other == before.end() || other->second->filters.size() < own.shared ||
           !std::equal(own.filters.begin(), own.filters.begin() + own.shared, other->second->filters.begin()))
-        inconsistent(staging, "thread {}: {} of its seccomp filters are not those of thread {}", thread.head.tid,
-                     own.shared, own.shared_with);
+        inconsistent(staging, "thread {}: {} of its seccomp filters are not those of thread {}",
+                     thread.head.tid, own.shared, own.shared_with);
     }
     before.emplace(thread.head.tid, &own);
   }
@@ -244,8 +245,8 @@ void check_mm(const Staging& staging, const Mm& mm, const Context& context) {
     const auto inode = context.inodes.find(file->second.head.inode);
     const std::uint64_t huge_size = inode == context.inodes.end() ? 0 : inode->second.huge_size;
     if (huge_size != huge_size_of(vma))
-      inconsistent(staging, "{:#x}-{:#x}: has pages of {} bytes, those of file {} are of {}", vma.start, vma.end,
-                   huge_size_of(vma), vma.file, huge_size);
+      inconsistent(staging, "{:#x}-{:#x}: has pages of {} bytes, those of file {} are of {}", vma.start,
+                   vma.end, huge_size_of(vma), vma.file, huge_size);
     if (vma.kind == CRYO_VMA_SYSV && file->second.head.kind != CRYO_FILE_SYSV)
       inconsistent(staging, "{:#x}-{:#x}: file {} is no System V shared memory", vma.start, vma.end,
                    vma.file);
@@ -292,7 +293,8 @@ std::vector<PageRange> sorted_ranges(const std::vector<Chunk>& chunks, std::uint
   return ranges;
 }
 
-// Whether VMAs, without a hole between them, hold the range. `last` has held another, and is likely to hold this.
+// Whether VMAs, without a hole between them, hold the range. `last` has held another, and is likely to hold
+// this.
 bool mapped(const Mm& mm, const PageRange& range, const cryo_vma*& last) {
   if (last != nullptr && last->start <= range.start && range.end <= last->end) return true;
   auto vma = std::upper_bound(mm.vmas.begin(), mm.vmas.end(), range.start,

@@ -38,8 +38,10 @@ std::string directory_of_file(const std::string& path) {
 // A context may name any file.
 UniqueFd open_named(const std::string& path, const std::string& context) {
   FoundContext found = open_regular_context(path);
-  if (!found.place && found.error == ESTALE) fail(EBADMSG, "{} needs the context {}, which is not a regular file", context, path);
-  if (!found.place) fail(found.error, "{} needs the context {}, which cannot be opened: {}", context, path, found.why);
+  if (!found.place && found.error == ESTALE)
+    fail(EBADMSG, "{} needs the context {}, which is not a regular file", context, path);
+  if (!found.place)
+    fail(found.error, "{} needs the context {}, which cannot be opened: {}", context, path, found.why);
   return std::move(found.place);
 }
 
@@ -82,8 +84,7 @@ void verify_hashes(const PageChunk& chunk, const Source& ancestor, const std::st
     ancestor.read(chunk.data_offset + at, part);
     for (std::size_t i = 0; i < part.size(); i += page)
       if (hash_of(part.subspan(i, page)) != chunk.hashes[next++])
-        fail(EBADMSG,
-             "{} needs the context {}, which has been modified: the page at byte {} differs",
+        fail(EBADMSG, "{} needs the context {}, which has been modified: the page at byte {} differs",
              context, ancestor.name(), chunk.data_offset + at + i);
     at += part.size();
   }

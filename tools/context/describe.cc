@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "context/describe.h"
 
-#include <fcntl.h>
-
 #include <elf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>

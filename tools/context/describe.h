@@ -56,7 +56,8 @@ struct ArchDescription {
 // Of a thread of this architecture, by its NT_PRSTATUS set.
 [[nodiscard]] std::optional<ThreadPlace> thread_place(std::uint32_t arch, const Thread& thread);
 
-// Flags of open(2) of a context, as this machine has them; without O_LARGEFILE, which every open(2) of a 64-bit process sets.
+// Flags of open(2) of a context, as this machine has them; without O_LARGEFILE, which every open(2) of a
+// 64-bit process sets.
 [[nodiscard]] std::uint32_t open_flags_here(std::uint32_t arch, std::uint32_t flags);
 
 extern const ArchDescription kDescribeX86_64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Kinds of open files, as the reader knows them: each describes itself in its own file, beside the parser of what it has, and has a
-// line here.
+// Kinds of open files, as the reader knows them: each describes itself in its own file, beside the parser of
+// what it has, and has a line here.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct FileKindModel {
   std::uint32_t kind;           // CRYO_FILE_*
   const char* name;             // "pty-master"
   bool opened_by_path = false;  // has a path that is not empty
-  // Whether it has all that it takes, and that fits the rest of the context. Throws Error (EBADMSG). May be left out.
+  // Whether it has all that it takes, and that fits the rest of the context. Throws Error (EBADMSG). May be
+  // left out.
   void (*check)(const FileInContext& in) = nullptr;
 };
 
@@ -69,11 +70,13 @@ extern const FileKindModel kRequestModel;
 extern const FileKindModel kOutputModel;
 
 inline constexpr const FileKindModel* kFileKindModels[] = {
-    &kPathModel,    &kContentsModel,  &kTerminalModel,  &kStdioModel,    &kPipeModel,    &kEpollModel,   &kSocketModel,
-    &kEventfdModel, &kUnixModel,      &kTcpModel,       &kUdpModel,      &kNetlinkModel, &kWaitingModel, &kTimerfdModel,
-    &kSignalfdModel, &kInotifyModel,  &kPtyMasterModel, &kPtySlaveModel, &kFifoModel,    &kSysvModel,    &kMqueueModel,
-    &kPosixShmModel, &kDeviceModel,   &kClosedModel,    &kRemovedDirectoryModel,         &kPidfdModel,   &kUringModel,
-    &kFanotifyModel, &kNamespaceModel, &kHugetlbModel,  &kRawModel,      &kClientModel,  &kRequestModel, &kOutputModel};
+    &kPathModel,    &kContentsModel,  &kTerminalModel, &kStdioModel,     &kPipeModel,
+    &kEpollModel,   &kSocketModel,    &kEventfdModel,  &kUnixModel,      &kTcpModel,
+    &kUdpModel,     &kNetlinkModel,   &kWaitingModel,  &kTimerfdModel,   &kSignalfdModel,
+    &kInotifyModel, &kPtyMasterModel, &kPtySlaveModel, &kFifoModel,      &kSysvModel,
+    &kMqueueModel,  &kPosixShmModel,  &kDeviceModel,   &kClosedModel,    &kRemovedDirectoryModel,
+    &kPidfdModel,   &kUringModel,     &kFanotifyModel, &kNamespaceModel, &kHugetlbModel,
+    &kRawModel,     &kClientModel,    &kRequestModel,  &kOutputModel};
 
 // nullptr: not known.
 [[nodiscard]] const FileKindModel* file_kind_model(std::uint32_t kind);

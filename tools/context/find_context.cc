@@ -28,12 +28,16 @@ UniqueFd place_of(const std::string& path) {
   return place;
 }
 
-// In a root directory without /proc: by the name, if it is still that of what has been looked at, which no device or FIFO is.
+// In a root directory without /proc: by the name, if it is still that of what has been looked at, which no
+// device or FIFO is.
 UniqueFd open_again(const UniqueFd& place, const std::string& path, int flags) {
-  struct stat found {}, opened {};
-  if (::fstat(place.get(), &found) != 0 || !(S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))) return errno = ENOENT, UniqueFd();
+  struct stat found {
+  }, opened{};
+  if (::fstat(place.get(), &found) != 0 || !(S_ISREG(found.st_mode) || S_ISDIR(found.st_mode)))
+    return errno = ENOENT, UniqueFd();
   UniqueFd fd(::open(path.c_str(), flags));
-  if (fd && (::fstat(fd.get(), &opened) != 0 || opened.st_dev != found.st_dev || opened.st_ino != found.st_ino))
+  if (fd &&
+      (::fstat(fd.get(), &opened) != 0 || opened.st_dev != found.st_dev || opened.st_ino != found.st_ino))
     return errno = ESTALE, UniqueFd();
   return fd;
 }
@@ -73,7 +77,8 @@ std::string why_never_opened(const UniqueFd& place) {
 UniqueFd open_found(const UniqueFd& place, const std::string& path) {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   UniqueFd fd(::open(fmt::format("/proc/self/fd/{}", place.get()).c_str(), kFlags));
-  if (!fd && errno == ENOENT && ::access("/proc/self/fd", F_OK) != 0 && !is_privileged_caller()) return open_again(place, path, kFlags);
+  if (!fd && errno == ENOENT && ::access("/proc/self/fd", F_OK) != 0 && !is_privileged_caller())
+    return open_again(place, path, kFlags);
   return fd;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Where a context is, by a name that the caller, or another context, has given.
 //
-// Whoever may change a directory on the way decides what a name is by now: a link to a watchdog or a tape, which open(2) alone
-// starts or rewinds, or to a server of his own. So it is looked at first, and what has been looked at is opened.
+// Whoever may change a directory on the way decides what a name is by now: a link to a watchdog or a tape,
+// which open(2) alone starts or rewinds, or to a server of his own. So it is looked at first, and what has
+// been looked at is opened.
 #pragma once
 
 #include <sys/stat.h>

@@ -75,7 +75,7 @@ struct Thread {
   std::optional<cryo_mempolicy> mempolicy;
   std::optional<ThreadFs> fs;  // it does not share those of its process
   std::optional<Creds> creds;  // other ones than its process
-  std::optional<Root> root;    // of the leader: its process's; of others: with `fs`, and the first that has it
+  std::optional<Root> root;  // of the leader: its process's; of others: with `fs`, and the first that has it
 };
 
 // A process goes on when its main thread has exited.
@@ -102,13 +102,14 @@ struct Process {
   std::optional<Creds> ended_as;           // of one that has exited, as its parent's user namespace has them
   // Supplementary ones in the requester's user namespace, when it is in another one.
   std::optional<std::vector<std::uint32_t>> outer_groups;
-  std::optional<Path> cwd;                 // (same)
-  cryo_shared_tables shared{};             // pids of processes of the context
-  cryo_shared_memory shared_memory{};      // (same): they have one head.mm
-  std::int32_t outer_pid = 0;              // head.pid, which may be seen from elsewhere, as those above are
-  std::optional<cryo_terminal> terminal;   // its controlling one, unless the context has the master; of one process
-  std::string cgroup;                      // path in the unified hierarchy; empty: not known
-  std::vector<cryo_rlimit> rlimits;        // index: RLIMIT_*
+  std::optional<Path> cwd;             // (same)
+  cryo_shared_tables shared{};         // pids of processes of the context
+  cryo_shared_memory shared_memory{};  // (same): they have one head.mm
+  std::int32_t outer_pid = 0;          // head.pid, which may be seen from elsewhere, as those above are
+  std::optional<cryo_terminal>
+      terminal;                      // its controlling one, unless the context has the master; of one process
+  std::string cgroup;                // path in the unified hierarchy; empty: not known
+  std::vector<cryo_rlimit> rlimits;  // index: RLIMIT_*
   std::vector<cryo_sigaction> sigactions;  // index: signal - 1
   std::vector<cryo_itimer> itimers;        // index: ITIMER_*
   PosixTimers posix_timers;
@@ -211,20 +212,21 @@ struct MqueueState {
   std::vector<Message> messages;  // as they would be received
 };
 
-// What a restart finds by the name of a file whose contents the context has, too (CRYO_INODE_FALLBACK); the worst of several names is
-// the last one.
+// What a restart finds by the name of a file whose contents the context has, too (CRYO_INODE_FALLBACK); the
+// worst of several names is the last one.
 enum class FileFound { kSame, kSameContents, kGone, kUnreadable, kChanged };
 
 struct Inode {
   std::uint32_t id = 0;
   cryo_inode head{};
   FileFound found = FileFound::kSame;  // see restart/fallback.h
-  bool made_by_name = false;          // it is gone, and made again by its name
-  std::optional<MqueueState> mqueue;  // always there when a file of kind CRYO_FILE_MQUEUE names the inode
-  std::optional<cryo_shm> shm;        // always there when a file of kind CRYO_FILE_SYSV names the inode
-  std::optional<Pipe> pipe;           // always there when a file of kind CRYO_FILE_PIPE names the inode
-  std::optional<cryo_file_end> end;   // of its last bytes, no more than it has; where they were at hand
-  std::uint64_t huge_size = 0;        // bytes of its pages, if it is of hugetlbfs: its size and areas are whole ones; else 0
+  bool made_by_name = false;           // it is gone, and made again by its name
+  std::optional<MqueueState> mqueue;   // always there when a file of kind CRYO_FILE_MQUEUE names the inode
+  std::optional<cryo_shm> shm;         // always there when a file of kind CRYO_FILE_SYSV names the inode
+  std::optional<Pipe> pipe;            // always there when a file of kind CRYO_FILE_PIPE names the inode
+  std::optional<cryo_file_end> end;    // of its last bytes, no more than it has; where they were at hand
+  std::uint64_t huge_size =
+      0;  // bytes of its pages, if it is of hugetlbfs: its size and areas are whole ones; else 0
 };
 
 struct Socket {
@@ -315,7 +317,8 @@ struct File {
   std::uint32_t id = 0;
   cryo_file head{};
   std::string path;
-  std::string redirected;  // not of the context: a file that cr_restart's caller has named instead, see redirect.h
+  std::string
+      redirected;  // not of the context: a file that cr_restart's caller has named instead, see redirect.h
   std::optional<Creds> opener;              // who opened it, where that is not who has it
   std::vector<cryo_epoll_target> epoll;     // kind CRYO_FILE_EPOLL
   std::optional<Socket> socket;             // always there when kind is CRYO_FILE_SOCKET

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A file system in user space says of its files whatever its server likes, and one of a user's own disk or image what he has
-// written there: that root owns them, and nobody else can write to them.
+// A file system in user space says of its files whatever its server likes, and one of a user's own disk or
+// image what he has written there: that root owns them, and nobody else can write to them.
 #include "context/origin.h"
 
 #include <fmt/format.h>
@@ -58,12 +58,12 @@ std::string fuse_mounter(const std::optional<Mount>& mount) {
   const auto text = option_of(mount->super_options, kUserId);
   const auto uid = parse_number<std::uint32_t>(text.value_or(""));
   if (uid && (*uid == 0 || *uid == ::geteuid())) return {};
-  return fmt::format("is on a file system in user space (FUSE) of user {}, mounted on {}", text.value_or("unknown"),
-                     mount->point);
+  return fmt::format("is on a file system in user space (FUSE) of user {}, mounted on {}",
+                     text.value_or("unknown"), mount->point);
 }
 
-// Options "user", "users", "owner" and "group" of fstab(5) leave the name of who has mounted it; udisks2 does so for who sits at
-// the machine.
+// Options "user", "users", "owner" and "group" of fstab(5) leave the name of who has mounted it; udisks2 does
+// so for who sits at the machine.
 std::string user_mounter(const Mount& mount) {
   std::istringstream lines(text_of(kUserMounts));
   for (std::string line; std::getline(lines, line);) {
@@ -100,15 +100,16 @@ bool is_privileged_caller() {
 
 namespace {
 
-// What is root's, and says what somebody else likes: proc(5) has a process's own text in files that are root's when it is not dumpable,
-// and who sits at the machine may attach disks, or files as disks.
+// What is root's, and says what somebody else likes: proc(5) has a process's own text in files that are
+// root's when it is not dumpable, and who sits at the machine may attach disks, or files as disks.
 std::string others_contents(const Source& source) {
   constexpr unsigned kMemoryDevices = 1;  // null(4), zero(4): nobody's
   if (is_kernel_interface(source.fs_magic()))
     return "is a kernel pseudo-file, whose contents any user's process may choose";
   if (S_ISBLK(source.mode()) || (S_ISCHR(source.mode()) && major(source.special()) != kMemoryDevices))
     return "is a device, and others may have written what it has";
-  if (S_ISREG(source.mode()) && source.fs_magic() == 0) return "is on a file system that does not say what it is";
+  if (S_ISREG(source.mode()) && source.fs_magic() == 0)
+    return "is on a file system that does not say what it is";
   if (source.is_pipe_of_others()) return "is a pipe of other processes";
   return {};
 }
@@ -116,7 +117,8 @@ std::string others_contents(const Source& source) {
 }  // namespace
 
 std::string untrusted_writer(const Source& source) {
-  if (source.owner() != 0 && source.owner() != ::geteuid()) return fmt::format("belongs to user {}", source.owner());
+  if (source.owner() != 0 && source.owner() != ::geteuid())
+    return fmt::format("belongs to user {}", source.owner());
   if (std::string text = others_contents(source); !text.empty()) return text;
   const bool has_name = S_ISREG(source.mode()) || S_ISFIFO(source.mode());
   if (has_name && (source.mode() & (S_IWGRP | S_IWOTH)) != 0)

@@ -8,8 +8,8 @@
 
 namespace cryo {
 
-// Why somebody who is neither root nor the caller can have; empty: nobody can.  A pipe or socket belongs to whoever
-// made it.
+// Why somebody who is neither root nor the caller can have; empty: nobody can.  A pipe or socket belongs to
+// whoever made it.
 [[nodiscard]] std::string untrusted_writer(const Source& source);
 
 // Can the caller do what ordinary users cannot?

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Control groups that the job had to itself, and their settings.
 //
-// Each name is going to be one of a file, or of a directory, that cr_restart opens in its group: none may lead out of it, nor be
-// one to which commands are written.
+// Each name is going to be one of a file, or of a directory, that cr_restart opens in its group: none may
+// lead out of it, nor be one to which commands are written.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -18,7 +18,7 @@ constexpr std::size_t kMaxGroupPath = 4095;
 
 // As in kmod/save/process/cgroup_files.c.
 constexpr std::array<std::string_view, 5> kCommandFiles = {"cgroup.procs", "cgroup.threads", "cgroup.kill",
-                                                       "memory.reclaim", "cpu.weight.nice"};
+                                                           "memory.reclaim", "cpu.weight.nice"};
 
 bool is_path_of_group(std::string_view path) {
   if (path.size() < 2 || path.size() > kMaxGroupPath || path.front() != '/') return false;
@@ -33,9 +33,11 @@ bool is_path_of_group(std::string_view path) {
 
 bool is_setting_name(std::string_view name) {
   const auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
   };
-  if (name.empty() || name.size() > CRYO_CGROUP_NAME_MAX || name.front() < 'a' || name.front() > 'z') return false;
+  if (name.empty() || name.size() > CRYO_CGROUP_NAME_MAX || name.front() < 'a' || name.front() > 'z')
+    return false;
   return name.find('.') != name.npos && std::all_of(name.begin(), name.end(), is_part);
 }
 
@@ -56,29 +58,38 @@ void parse_cgroup_dir(Staging& staging, const Payload& payload) {
   const auto tail = payload.tail();
   const std::uint64_t size = group.head.path_len + std::uint64_t{group.head.threads} * sizeof(std::uint32_t);
   if (size != tail.size())
-    payload.damaged("a path of {} bytes and {} threads are not {} bytes", group.head.path_len, group.head.threads,
-                    tail.size());
-  if (staging.cgroups.order().size() >= CRYO_MAX_CGROUPS) payload.damaged("more than {} control groups", CRYO_MAX_CGROUPS);
+    payload.damaged("a path of {} bytes and {} threads are not {} bytes", group.head.path_len,
+                    group.head.threads, tail.size());
+  if (staging.cgroups.order().size() >= CRYO_MAX_CGROUPS)
+    payload.damaged("more than {} control groups", CRYO_MAX_CGROUPS);
   group.path = text_in(tail.first(group.head.path_len));
-  if (group.path.find('\0') != std::string::npos) payload.damaged("a NUL byte is in the path of a control group");
-  if (!is_path_of_group(group.path)) payload.damaged("'{}' is no path of a control group below the root", group.path);
-  if ((group.head.mode & ~07777U) != 0) payload.damaged("a control group with the mode {:o}", group.head.mode);
+  if (group.path.find('\0') != std::string::npos)
+    payload.damaged("a NUL byte is in the path of a control group");
+  if (!is_path_of_group(group.path))
+    payload.damaged("'{}' is no path of a control group below the root", group.path);
+  if ((group.head.mode & ~07777U) != 0)
+    payload.damaged("a control group with the mode {:o}", group.head.mode);
   group.threads.resize(group.head.threads);
-  if (!group.threads.empty()) std::memcpy(group.threads.data(), tail.data() + group.head.path_len, tail.size() - group.head.path_len);
+  if (!group.threads.empty())
+    std::memcpy(group.threads.data(), tail.data() + group.head.path_len, tail.size() - group.head.path_len);
   staging.cgroups.define(payload.object(), payload) = std::move(group);
 }
 
 void parse_cgroup_setting(Staging& staging, const Payload& payload) {
   // Comes after its group.
   ControlGroup* group = staging.cgroups.find(payload.object());
-  if (group == nullptr) payload.damaged("belongs to control group {}, which the context does not have", payload.object());
+  if (group == nullptr)
+    payload.damaged("belongs to control group {}, which the context does not have", payload.object());
   const auto head = payload.fixed<cryo_cgroup_setting>();
   const auto tail = payload.tail();
-  if (head.name_len >= tail.size()) payload.damaged("a name of {} bytes and a text in {}", head.name_len, tail.size());
-  CgroupSetting setting{std::string(text_in(tail.first(head.name_len))), std::string(text_in(tail.subspan(head.name_len)))};
+  if (head.name_len >= tail.size())
+    payload.damaged("a name of {} bytes and a text in {}", head.name_len, tail.size());
+  CgroupSetting setting{std::string(text_in(tail.first(head.name_len))),
+                        std::string(text_in(tail.subspan(head.name_len)))};
   if (!is_setting_name(setting.name)) payload.damaged("'{}' is no name of a setting", setting.name);
   if (is_command_file(setting.name)) payload.damaged("{} is no setting of a control group", setting.name);
-  if (setting.text.size() > CRYO_CGROUP_VALUE_MAX) payload.damaged("{} has {} bytes", setting.name, setting.text.size());
+  if (setting.text.size() > CRYO_CGROUP_VALUE_MAX)
+    payload.damaged("{} has {} bytes", setting.name, setting.text.size());
   if (setting.text.find('\0') != std::string::npos) payload.damaged("a NUL byte is in {}", setting.name);
   if (group->settings.size() >= CRYO_CGROUP_SETTINGS)
     payload.damaged("more than {} settings of {}", CRYO_CGROUP_SETTINGS, group->path);
@@ -102,7 +113,8 @@ void assemble_cgroups(Staging& staging, Context& context) {
       inconsistent(staging, "the control group {} appears twice", group.path);
     for (const std::int32_t tid : group.threads)
       if (threads.erase(tid) == 0)
-        inconsistent(staging, "thread {} of the control group {} is not there, or in two of them", tid, group.path);
+        inconsistent(staging, "thread {} of the control group {} is not there, or in two of them", tid,
+                     group.path);
   }
 }
 

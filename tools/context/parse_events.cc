@@ -122,7 +122,8 @@ void parse_inotify_events(Staging& staging, const Payload& payload) {
   File& file = only_file_of(staging, payload);
   if (!file.inotify) payload.damaged("file {} is no inotify instance", payload.object());
   const auto array = payload.fixed<cryo_array>();
-  if (array.record_size < sizeof(cryo_inotify_event)) payload.damaged("events of {} bytes are too short", array.record_size);
+  if (array.record_size < sizeof(cryo_inotify_event))
+    payload.damaged("events of {} bytes are too short", array.record_size);
   auto rest = payload.tail();
   for (std::uint32_t i = 0; i < array.count; ++i) {
     if (rest.size() < array.record_size) payload.damaged("event {} is outside of it", i);
@@ -132,7 +133,8 @@ void parse_inotify_events(Staging& staging, const Payload& payload) {
       payload.damaged("the name of event {} is outside of it", i);
     InotifyEvent event{head, std::string(reinterpret_cast<const char*>(rest.data()), head.name_len)};
     rest = rest.subspan(head.name_len);
-    if (event.name.find('\0') != std::string::npos || event.name.find('/') != std::string::npos) payload.damaged("event {} has an impossible name", i);
+    if (event.name.find('\0') != std::string::npos || event.name.find('/') != std::string::npos)
+      payload.damaged("event {} has an impossible name", i);
     const bool lost = (head.mask & IN_Q_OVERFLOW) != 0;
     if (head.mask == 0 || (lost ? head.wd != -1 || head.name_len != 0 : head.wd <= 0))
       payload.damaged("event {}: {:#x} of watch {} is impossible", i, head.mask, head.wd);
@@ -203,7 +205,8 @@ void check_pidfd(const FileInContext& in) {
   const auto& all = in.context.processes;
   const bool there =
       std::any_of(all.begin(), all.end(), [pid](const Process& process) { return process.head.pid == pid; });
-  if (pid != 0 && !there) inconsistent(in.staging, "file {}: it is of pid {}, which is not there", in.file.id, pid);
+  if (pid != 0 && !there)
+    inconsistent(in.staging, "file {}: it is of pid {}, which is not there", in.file.id, pid);
 }
 
 void check_uring(const FileInContext& in) {
@@ -226,15 +229,21 @@ void check_uring(const FileInContext& in) {
 }  // namespace
 
 const FileKindModel kTimerfdModel = {
-    .kind = CRYO_FILE_TIMERFD, .name = "timerfd", .check = [](const FileInContext& in) { in.require(in.file.timerfd.has_value(), "TIMERFD"); }};
-const FileKindModel kSignalfdModel = {.kind = CRYO_FILE_SIGNALFD, .name = "signalfd", .check = [](const FileInContext& in) {
-                                        in.require(in.file.signalfd.has_value(), "SIGNALFD");
-                                      }};
+    .kind = CRYO_FILE_TIMERFD, .name = "timerfd", .check = [](const FileInContext& in) {
+      in.require(in.file.timerfd.has_value(), "TIMERFD");
+    }};
+const FileKindModel kSignalfdModel = {
+    .kind = CRYO_FILE_SIGNALFD, .name = "signalfd", .check = [](const FileInContext& in) {
+      in.require(in.file.signalfd.has_value(), "SIGNALFD");
+    }};
 const FileKindModel kInotifyModel = {
-    .kind = CRYO_FILE_INOTIFY, .name = "inotify", .check = [](const FileInContext& in) { in.require(in.file.inotify.has_value(), "INOTIFY"); }};
-const FileKindModel kFanotifyModel = {.kind = CRYO_FILE_FANOTIFY, .name = "fanotify", .check = [](const FileInContext& in) {
-                                        in.require(in.file.fanotify.has_value(), "FANOTIFY");
-                                      }};
+    .kind = CRYO_FILE_INOTIFY, .name = "inotify", .check = [](const FileInContext& in) {
+      in.require(in.file.inotify.has_value(), "INOTIFY");
+    }};
+const FileKindModel kFanotifyModel = {
+    .kind = CRYO_FILE_FANOTIFY, .name = "fanotify", .check = [](const FileInContext& in) {
+      in.require(in.file.fanotify.has_value(), "FANOTIFY");
+    }};
 const FileKindModel kPidfdModel = {.kind = CRYO_FILE_PIDFD, .name = "pidfd", .check = check_pidfd};
 const FileKindModel kUringModel = {.kind = CRYO_FILE_URING, .name = "io_uring", .check = check_uring};
 

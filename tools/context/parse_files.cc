@@ -12,10 +12,10 @@ namespace cryo {
 namespace {
 
 constexpr std::uint32_t kInodeFlags = CRYO_INODE_DELETED | CRYO_INODE_CONTENTS | CRYO_INODE_MEMFD |
-                                      CRYO_INODE_SHMEM | CRYO_INODE_SYSV | CRYO_INODE_POSIX_SHM | CRYO_INODE_FALLBACK;
+                                      CRYO_INODE_SHMEM | CRYO_INODE_SYSV | CRYO_INODE_POSIX_SHM |
+                                      CRYO_INODE_FALLBACK;
 constexpr std::uint32_t kSocketFlags =
-    CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY | CRYO_SOCK_UNLINKED |
-    CRYO_SOCK_FREEBIND;
+    CRYO_SOCK_REUSEADDR | CRYO_SOCK_REUSEPORT | CRYO_SOCK_V6ONLY | CRYO_SOCK_UNLINKED | CRYO_SOCK_FREEBIND;
 constexpr std::uint64_t kMaxOffset = ~0ULL >> 1;
 
 }  // namespace
@@ -29,7 +29,8 @@ void parse_inode(Staging& staging, const Payload& payload) {
                     inode.head.flags & ~kInodeFlags);
   if (inode.head.flags & CRYO_INODE_FALLBACK &&
       (!(inode.head.flags & CRYO_INODE_CONTENTS) || (inode.head.mode & S_IFMT) != S_IFREG))
-    payload.damaged("inode {}: to fall back to contents that are not there, or to something else than a file", inode.id);
+    payload.damaged("inode {}: to fall back to contents that are not there, or to something else than a file",
+                    inode.id);
   if (inode.head.size > kMaxOffset)
     payload.damaged("inode {}: its size {} is too large", inode.id, inode.head.size);
 }
@@ -41,14 +42,15 @@ void parse_file(Staging& staging, const Payload& payload) {
   file.path = payload.string();
   const cryo_file& head = file.head;
   const FileKindModel* model = file_kind_model(head.kind);
-  if (model == nullptr)
-    staging.unknown(payload.section(), "file {}: unknown kind {}", file.id, head.kind);
-  if (model != nullptr && model->opened_by_path && file.path.empty()) payload.damaged("file {}: an empty path", file.id);
+  if (model == nullptr) staging.unknown(payload.section(), "file {}: unknown kind {}", file.id, head.kind);
+  if (model != nullptr && model->opened_by_path && file.path.empty())
+    payload.damaged("file {}: an empty path", file.id);
   if (head.owner_signal > kMaxSignal || head.owner_thread > 1 ||
       (head.owner_thread != 0 && head.owner_pid < 0))
     payload.damaged("file {}: signal {} to {} {}", file.id, head.owner_signal,
                     head.owner_thread != 0 ? "thread" : "process", head.owner_pid);
-  if (head.owner_known > 1) payload.damaged("file {}: an unknown kind of owner {}", file.id, head.owner_known);
+  if (head.owner_known > 1)
+    payload.damaged("file {}: an unknown kind of owner {}", file.id, head.owner_known);
   if (head.how & ~CRYO_OPENED_MADE)
     staging.unknown(payload.section(), "file {}: made in an unknown way {:#x}", file.id, head.how);
   if (head.outside & ~(CRYO_OUTSIDE_SHARED | CRYO_OUTSIDE_WRITER))
@@ -163,24 +165,35 @@ void require_contents(const FileInContext& in) {
 
 namespace {
 
-void require_inode(const FileInContext& in) { in.require(in.inode != nullptr, "INODE"); }
+void require_inode(const FileInContext& in) {
+  in.require(in.inode != nullptr, "INODE");
+}
 
 }  // namespace
 
 const FileKindModel kPathModel = {.kind = CRYO_FILE_PATH, .name = "path", .opened_by_path = true};
-const FileKindModel kContentsModel = {.kind = CRYO_FILE_CONTENTS, .name = "contents", .check = require_contents};
+const FileKindModel kContentsModel = {
+    .kind = CRYO_FILE_CONTENTS, .name = "contents", .check = require_contents};
 const FileKindModel kTerminalModel = {.kind = CRYO_FILE_CTTY, .name = "controlling-terminal"};
 const FileKindModel kStdioModel = {.kind = CRYO_FILE_STDIO, .name = "stdio"};
 const FileKindModel kPipeModel = {
-    .kind = CRYO_FILE_PIPE, .name = "pipe", .check = [](const FileInContext& in) { in.require(in.inode && in.inode->pipe, "PIPE"); }};
+    .kind = CRYO_FILE_PIPE, .name = "pipe", .check = [](const FileInContext& in) {
+      in.require(in.inode && in.inode->pipe, "PIPE");
+    }};
 const FileKindModel kEpollModel = {.kind = CRYO_FILE_EPOLL, .name = "epoll"};
 const FileKindModel kEventfdModel = {
-    .kind = CRYO_FILE_EVENTFD, .name = "eventfd", .check = [](const FileInContext& in) { in.require(in.file.eventfd.has_value(), "EVENTFD"); }};
+    .kind = CRYO_FILE_EVENTFD, .name = "eventfd", .check = [](const FileInContext& in) {
+      in.require(in.file.eventfd.has_value(), "EVENTFD");
+    }};
 const FileKindModel kFifoModel = {.kind = CRYO_FILE_FIFO, .name = "fifo", .check = require_inode};
-const FileKindModel kDeviceModel = {.kind = CRYO_FILE_DEVICE, .name = "device", .opened_by_path = true, .check = require_inode};
-const FileKindModel kClosedModel = {.kind = CRYO_FILE_CLOSED, .name = "closed-device", .opened_by_path = true, .check = require_inode};
-const FileKindModel kRemovedDirectoryModel = {
-    .kind = CRYO_FILE_REMOVED_DIR, .name = "removed-directory", .opened_by_path = true, .check = require_inode};
+const FileKindModel kDeviceModel = {
+    .kind = CRYO_FILE_DEVICE, .name = "device", .opened_by_path = true, .check = require_inode};
+const FileKindModel kClosedModel = {
+    .kind = CRYO_FILE_CLOSED, .name = "closed-device", .opened_by_path = true, .check = require_inode};
+const FileKindModel kRemovedDirectoryModel = {.kind = CRYO_FILE_REMOVED_DIR,
+                                              .name = "removed-directory",
+                                              .opened_by_path = true,
+                                              .check = require_inode};
 const FileKindModel kClientModel = {.kind = CRYO_FILE_CLIENT, .name = "libcr-registration"};
 const FileKindModel kRequestModel = {.kind = CRYO_FILE_REQUEST, .name = "checkpoint-request"};
 const FileKindModel kOutputModel = {.kind = CRYO_FILE_OUTPUT, .name = "this-context"};

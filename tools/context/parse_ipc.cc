@@ -16,7 +16,7 @@ constexpr std::int32_t kMaxAdjustment = 32767;  // SEMAEM
 constexpr std::uint32_t kMaxPid = 0x7fffffff;
 constexpr std::uint64_t kMaxQueue = 1U << 24;  // HARD_MSGSIZEMAX
 constexpr std::uint32_t kMaxNotify = 1;        // SIGEV_NONE
-constexpr std::int64_t kMaxPriority = 32768;  // MQ_PRIO_MAX
+constexpr std::int64_t kMaxPriority = 32768;   // MQ_PRIO_MAX
 
 // The next `size` bytes of the tail.
 Bytes take(const Payload& payload, std::span<const std::byte>& rest, std::uint32_t size) {
@@ -156,13 +156,20 @@ void check_pty_slave(const FileInContext& in) {
 }  // namespace
 
 const FileKindModel kPtyMasterModel = {
-    .kind = CRYO_FILE_PTY_MASTER, .name = "pty-master", .check = [](const FileInContext& in) { in.require(in.file.pty.has_value(), "PTY"); }};
-const FileKindModel kPtySlaveModel = {.kind = CRYO_FILE_PTY_SLAVE, .name = "pty-slave", .check = check_pty_slave};
+    .kind = CRYO_FILE_PTY_MASTER, .name = "pty-master", .check = [](const FileInContext& in) {
+      in.require(in.file.pty.has_value(), "PTY");
+    }};
+const FileKindModel kPtySlaveModel = {
+    .kind = CRYO_FILE_PTY_SLAVE, .name = "pty-slave", .check = check_pty_slave};
 const FileKindModel kSysvModel = {
-    .kind = CRYO_FILE_SYSV, .name = "system-v", .check = [](const FileInContext& in) { in.require(in.inode && in.inode->shm, "SHM"); }};
-const FileKindModel kMqueueModel = {.kind = CRYO_FILE_MQUEUE, .name = "message-queue", .check = [](const FileInContext& in) {
-                                      in.require(in.inode && in.inode->mqueue, "MQUEUE");
-                                    }};
-const FileKindModel kPosixShmModel = {.kind = CRYO_FILE_POSIX_SHM, .name = "posix-shared-memory", .check = require_contents};
+    .kind = CRYO_FILE_SYSV, .name = "system-v", .check = [](const FileInContext& in) {
+      in.require(in.inode && in.inode->shm, "SHM");
+    }};
+const FileKindModel kMqueueModel = {
+    .kind = CRYO_FILE_MQUEUE, .name = "message-queue", .check = [](const FileInContext& in) {
+      in.require(in.inode && in.inode->mqueue, "MQUEUE");
+    }};
+const FileKindModel kPosixShmModel = {
+    .kind = CRYO_FILE_POSIX_SHM, .name = "posix-shared-memory", .check = require_contents};
 
 }  // namespace cryo

@@ -27,9 +27,11 @@ void check_huge_vma(const Payload& payload, const cryo_vma& vma, std::uint64_t p
     payload.damaged("{:#x}-{:#x}: cannot have pages of 1 << {} bytes", vma.start, vma.end, vma.huge_shift);
   const std::uint64_t rest = (std::uint64_t{1} << vma.huge_shift) - 1;
   if (((vma.start | vma.end | vma.offset) & rest) != 0)
-    payload.damaged("{:#x}-{:#x} +{:#x} is no range of pages of {} bytes", vma.start, vma.end, vma.offset, rest + 1);
+    payload.damaged("{:#x}-{:#x} +{:#x} is no range of pages of {} bytes", vma.start, vma.end, vma.offset,
+                    rest + 1);
   const bool private_only = vma.kind == CRYO_VMA_ANON;
-  const bool known = private_only || vma.kind == CRYO_VMA_FILE || vma.kind == CRYO_VMA_SHMEM || vma.kind == CRYO_VMA_SYSV;
+  const bool known =
+      private_only || vma.kind == CRYO_VMA_FILE || vma.kind == CRYO_VMA_SHMEM || vma.kind == CRYO_VMA_SYSV;
   constexpr std::uint64_t kNever = CRYO_VMA_GROWSDOWN | CRYO_VMA_DROPPABLE | CRYO_VMA_SHADOW_STACK;
   if (!known || (vma.flags & kNever) != 0 || (private_only && (vma.flags & CRYO_VMA_SHARED) != 0))
     payload.damaged("{:#x}-{:#x}: such memory cannot be of hugetlbfs", vma.start, vma.end);
@@ -202,7 +204,8 @@ void parse_aio(Staging& staging, const Payload& payload) {
   if (head.max_reqs == 0 || head.max_reqs >= head.nr)
     payload.damaged("a ring with room for {} events, for {} requests", head.nr, head.max_reqs);
   if (head.head >= head.nr || head.tail >= head.nr)
-    payload.damaged("a ring with room for {} events, with events from {} to {}", head.nr, head.head, head.tail);
+    payload.damaged("a ring with room for {} events, with events from {} to {}", head.nr, head.head,
+                    head.tail);
   const std::uint64_t events = (std::uint64_t{head.nr} + head.tail - head.head) % head.nr;
   if (aio.events.size() != events * CRYO_AIO_EVENT_SIZE)
     payload.damaged("{} events in {} bytes", events, aio.events.size());
@@ -274,8 +277,8 @@ void check_guards(const Staging& staging, const Mm& mm) {
     while (vma != mm.vmas.end() && vma->end <= run.start) ++vma;
     if (vma == mm.vmas.end() || run.start < vma->start || end > vma->end || vma->kind > CRYO_VMA_SYSV ||
         vma->kind == CRYO_VMA_VDSO || vma->kind == CRYO_VMA_VVAR)
-      inconsistent(staging, "memory {}: the guard pages at {:#x}-{:#x} are in no area that may have them", mm.id,
-                   run.start, end);
+      inconsistent(staging, "memory {}: the guard pages at {:#x}-{:#x} are in no area that may have them",
+                   mm.id, run.start, end);
   }
 }
 
@@ -285,16 +288,19 @@ void check_aio(const Staging& staging, const Mm& mm) {
   for (const cryo_vma& vma : mm.vmas) {
     if (vma.kind != CRYO_VMA_AIO) continue;
     if (aio == mm.aio.end() || aio->head.start != vma.start || aio->head.size != vma.end - vma.start)
-      inconsistent(staging, "memory {}: the ring at {:#x}-{:#x} has no AIO section", mm.id, vma.start, vma.end);
+      inconsistent(staging, "memory {}: the ring at {:#x}-{:#x} has no AIO section", mm.id, vma.start,
+                   vma.end);
     ++aio;
   }
   if (aio != mm.aio.end())
-    inconsistent(staging, "memory {}: the asynchronous I/O context {:#x} has no ring", mm.id, aio->head.start);
+    inconsistent(staging, "memory {}: the asynchronous I/O context {:#x} has no ring", mm.id,
+                 aio->head.start);
 }
 
-const FileKindModel kHugetlbModel = {.kind = CRYO_FILE_HUGETLB, .name = "hugetlb", .check = [](const FileInContext& in) {
-                                       require_contents(in);
-                                       in.require(in.inode->huge_size != 0, "HUGETLB");
-                                     }};
+const FileKindModel kHugetlbModel = {
+    .kind = CRYO_FILE_HUGETLB, .name = "hugetlb", .check = [](const FileInContext& in) {
+      require_contents(in);
+      in.require(in.inode->huge_size != 0, "HUGETLB");
+    }};
 
 }  // namespace cryo

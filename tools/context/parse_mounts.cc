@@ -66,18 +66,19 @@ void check_kinds(Staging& staging, const Payload& payload, const MountTree& tree
 bool is_usual_device(std::uint32_t rdev) {
   constexpr std::uint32_t kUsual[][2] = CRYO_TMPFS_DEVICES;
   return std::any_of(std::begin(kUsual), std::end(kUsual),
-                     [rdev](const std::uint32_t (&one)[2]) { return rdev == (one[0] << 8 | one[1]); });
+                     [rdev](const std::uint32_t(&one)[2]) { return rdev == (one[0] << 8 | one[1]); });
 }
 
 // What can be said about one without the others.
 void check_entry(Staging& staging, const Payload& payload, const MountEntry& entry) {
   const cryo_mount_entry& head = entry.head;
   const std::uint32_t type = head.mode & S_IFMT;
-  const bool known =
-      type == S_IFREG || type == S_IFDIR || type == S_IFLNK || type == S_IFIFO || type == S_IFSOCK || type == S_IFCHR;
+  const bool known = type == S_IFREG || type == S_IFDIR || type == S_IFLNK || type == S_IFIFO ||
+                     type == S_IFSOCK || type == S_IFCHR;
   if (!known || (head.mode & ~(S_IFMT | 07777U)) != 0)
     staging.unknown(payload.section(), "file of mode {:#o}", head.mode);
-  if (type == S_IFCHR ? !is_usual_device(head.rdev) : head.rdev != 0) payload.damaged("mode {:#o} and device {:#x}", head.mode, head.rdev);
+  if (type == S_IFCHR ? !is_usual_device(head.rdev) : head.rdev != 0)
+    payload.damaged("mode {:#o} and device {:#x}", head.mode, head.rdev);
   if (entry.id > CRYO_MAX_MOUNT_ENTRIES) payload.damaged("{} is too large a number", entry.id);
   if (entry.path.size() > CRYO_MAX_MOUNT_PATH || entry.target.size() > CRYO_MAX_MOUNT_PATH)
     payload.damaged("a path of {} bytes, a target of {}", entry.path.size(), entry.target.size());
@@ -132,8 +133,8 @@ bool can_be_root(const MountTree& tree) {
   for (std::size_t i = 0; i < tree.mounts.size(); ++i)
     if (std::none_of(tree.mounts.begin(), tree.mounts.end(),
                      [&](const Mount& mount) { return mount.id == tree.mounts[i].parent; }))
-      return tree.mounts[i].point == "/" &&
-             (tree.kinds[i].kind == CRYO_MOUNT_BIND || (tree.mounts[i].type == "tmpfs" && tree.kinds[i].pid_ns == 0));
+      return tree.mounts[i].point == "/" && (tree.kinds[i].kind == CRYO_MOUNT_BIND ||
+                                             (tree.mounts[i].type == "tmpfs" && tree.kinds[i].pid_ns == 0));
   return false;
 }
 
@@ -164,7 +165,8 @@ void parse_ns_mnt(Staging& staging, const Payload& payload) {
   if (head.nr_mounts > CRYO_MAX_MOUNTS || head.record_size < sizeof(std::uint64_t) || records > tail.size() ||
       head.text_len > tail.size() - records)
     payload.damaged("{} mounts and {} bytes of text in {} bytes", head.nr_mounts, head.text_len, tail.size());
-  if ((head.flags & ~CRYO_NS_MNT_GROUPS) != 0) staging.unknown(payload.section(), "mounts with flags {:#x}", head.flags);
+  if ((head.flags & ~CRYO_NS_MNT_GROUPS) != 0)
+    staging.unknown(payload.section(), "mounts with flags {:#x}", head.flags);
   MountTree tree;
   for (std::uint32_t i = 0; i < head.nr_mounts; ++i)
     tree.kinds.push_back(

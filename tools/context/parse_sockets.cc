@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t kMaxDatagram = 65535;
 constexpr std::size_t kMaxPassed = 253;  // SCM_MAX_FD
-constexpr std::uint32_t kStateFlags =
-    CRYO_SOCK_STATE_UNLINKED | CRYO_SOCK_STATE_LISTENER | CRYO_SOCK_STATE_ANY_ADDRESS |
-    CRYO_SOCK_STATE_FREEBIND | CRYO_SOCK_STATE_REUSEPORT | CRYO_SOCK_STATE_BOUND;
+constexpr std::uint32_t kStateFlags = CRYO_SOCK_STATE_UNLINKED | CRYO_SOCK_STATE_LISTENER |
+                                      CRYO_SOCK_STATE_ANY_ADDRESS | CRYO_SOCK_STATE_FREEBIND |
+                                      CRYO_SOCK_STATE_REUSEPORT | CRYO_SOCK_STATE_BOUND;
 
 // Takes from the front of `rest`.
 std::span<const std::byte> take(const Payload& payload, std::span<const std::byte>& rest, std::size_t size,
@@ -76,7 +76,8 @@ SocketGroup take_group(const Payload& payload, std::span<const std::byte>& rest,
   group.device.assign(name, ::strnlen(name, sizeof(head.device)));
   if (group.device.empty() || group.device.size() == sizeof(head.device))
     payload.damaged("a group without a network interface");
-  const auto sources = take(payload, rest, std::size_t{head.sources} * sizeof(head.group), "a list of sources");
+  const auto sources =
+      take(payload, rest, std::size_t{head.sources} * sizeof(head.group), "a list of sources");
   group.sources.resize(head.sources);
   std::ranges::copy(sources, std::as_writable_bytes(std::span(group.sources)).begin());
   return group;
@@ -91,7 +92,8 @@ void parse_sock_groups(Staging& staging, const Payload& payload) {
     payload.damaged("records of {} bytes are too short", head.record_size);
   std::vector<SocketGroup> groups;
   auto rest = payload.tail();
-  for (std::uint32_t i = 0; i < head.count; ++i) groups.push_back(take_group(payload, rest, head.record_size));
+  for (std::uint32_t i = 0; i < head.count; ++i)
+    groups.push_back(take_group(payload, rest, head.record_size));
   if (!rest.empty()) payload.damaged("{} bytes after the last group", rest.size());
   file_of(staging, payload).groups = std::move(groups);
 }
@@ -104,8 +106,10 @@ void parse_sock_devices(Staging& staging, const Payload& payload) {
     devices.push_back({head, std::string(name, ::strnlen(name, sizeof(head.device)))});
     if (devices.back().device.size() == sizeof(head.device))
       payload.damaged("a network interface name without a terminator");
-    const bool of_ip = head.level == IPPROTO_IP && (head.name == IP_MULTICAST_IF || head.name == IP_UNICAST_IF);
-    const bool of_ipv6 = head.level == IPPROTO_IPV6 && (head.name == IPV6_MULTICAST_IF || head.name == IPV6_UNICAST_IF);
+    const bool of_ip =
+        head.level == IPPROTO_IP && (head.name == IP_MULTICAST_IF || head.name == IP_UNICAST_IF);
+    const bool of_ipv6 =
+        head.level == IPPROTO_IPV6 && (head.name == IPV6_MULTICAST_IF || head.name == IPV6_UNICAST_IF);
     if (!of_ip && !of_ipv6) payload.damaged("option {}, {} has no network interface", head.level, head.name);
   }
   file_of(staging, payload).devices = std::move(devices);
@@ -144,7 +148,8 @@ void parse_socket_net(Staging& staging, const Payload& payload) {
 void parse_socket_file(Staging& staging, const Payload& payload) {
   staging.once(payload);
   const auto inode = payload.fixed<cryo_inode>();
-  if (!S_ISSOCK(inode.mode)) payload.damaged("file {}: a socket's name stands for something else", payload.object());
+  if (!S_ISSOCK(inode.mode))
+    payload.damaged("file {}: a socket's name stands for something else", payload.object());
   file_of(staging, payload).socket_file = inode;
 }
 
@@ -195,13 +200,15 @@ void check_raw(const FileInContext& in) {
   const cryo_sock_state& head = in.file.connection->head;
   const bool v6 = head.family == AF_INET6;
   if ((!v6 && head.family != AF_INET) || (head.type != SOCK_RAW && head.type != SOCK_DGRAM))
-    inconsistent(in.staging, "file {}: a raw or ping socket of family {}, type {}", in.file.id, head.family, head.type);
+    inconsistent(in.staging, "file {}: a raw or ping socket of family {}, type {}", in.file.id, head.family,
+                 head.type);
   const std::size_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   const bool connected = head.state == CRYO_SOCK_CONNECTED;
   if (head.state > CRYO_SOCK_CONNECTED || in.file.connection->name.size() != size ||
       in.file.connection->peer_name.size() != (connected ? size : 0))
     inconsistent(in.staging, "file {}: a raw or ping socket cannot have such names", in.file.id);
-  if (!in.file.queue.empty()) inconsistent(in.staging, "file {}: a raw or ping socket with a queue", in.file.id);
+  if (!in.file.queue.empty())
+    inconsistent(in.staging, "file {}: a raw or ping socket with a queue", in.file.id);
 }
 
 void check_udp(const FileInContext& in) {
@@ -271,12 +278,16 @@ void check_netlink(const FileInContext& in) {
 }  // namespace
 
 const FileKindModel kSocketModel = {
-    .kind = CRYO_FILE_SOCKET, .name = "socket", .check = [](const FileInContext& in) { in.require(in.file.socket.has_value(), "SOCKET"); }};
+    .kind = CRYO_FILE_SOCKET, .name = "socket", .check = [](const FileInContext& in) {
+      in.require(in.file.socket.has_value(), "SOCKET");
+    }};
 const FileKindModel kUnixModel = {.kind = CRYO_FILE_UNIX, .name = "unix-socket", .check = check_connection};
 const FileKindModel kTcpModel = {.kind = CRYO_FILE_TCP, .name = "tcp-socket", .check = check_connection};
-const FileKindModel kWaitingModel = {.kind = CRYO_FILE_WAITING, .name = "waiting-connection", .check = check_connection};
+const FileKindModel kWaitingModel = {
+    .kind = CRYO_FILE_WAITING, .name = "waiting-connection", .check = check_connection};
 const FileKindModel kUdpModel = {.kind = CRYO_FILE_UDP, .name = "udp-socket", .check = check_udp};
 const FileKindModel kRawModel = {.kind = CRYO_FILE_RAW, .name = "raw-socket", .check = check_raw};
-const FileKindModel kNetlinkModel = {.kind = CRYO_FILE_NETLINK, .name = "netlink-socket", .check = check_netlink};
+const FileKindModel kNetlinkModel = {
+    .kind = CRYO_FILE_NETLINK, .name = "netlink-socket", .check = check_netlink};
 
 }  // namespace cryo

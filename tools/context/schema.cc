@@ -17,7 +17,8 @@ namespace {
 constexpr bool fills(std::span<const SchemaField> fields, std::size_t size) {
   std::size_t at = 0;
   for (const SchemaField& field : fields) {
-    if (field.offset != at || (field.structure != nullptr && field.structure->size != field.size)) return false;
+    if (field.offset != at || (field.structure != nullptr && field.structure->size != field.size))
+      return false;
     at += field.size;
   }
   return at == size;
@@ -27,15 +28,22 @@ constexpr bool fills(std::span<const SchemaField> fields, std::size_t size) {
 
 }  // namespace
 
-const SchemaStruct& schema_file_header() { return kStruct_cryo_file_header; }
+const SchemaStruct& schema_file_header() {
+  return kStruct_cryo_file_header;
+}
 
-const SchemaStruct& schema_section_header() { return kStruct_cryo_section; }
+const SchemaStruct& schema_section_header() {
+  return kStruct_cryo_section;
+}
 
-std::span<const SchemaSection> schema_sections() { return kSections; }
+std::span<const SchemaSection> schema_sections() {
+  return kSections;
+}
 
 const SchemaSection* schema_section(std::uint32_t type) {
-  const auto* const at = std::lower_bound(std::begin(kSections), std::end(kSections), type,
-                                          [](const SchemaSection& known, std::uint32_t wanted) { return known.type < wanted; });
+  const auto* const at =
+      std::lower_bound(std::begin(kSections), std::end(kSections), type,
+                       [](const SchemaSection& known, std::uint32_t wanted) { return known.type < wanted; });
   return at != std::end(kSections) && at->type == type ? at : nullptr;
 }
 

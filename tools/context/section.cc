@@ -58,7 +58,8 @@ std::size_t file_header_length(std::span<const std::byte> start, const std::stri
   return header.header_len;
 }
 
-cryo_file_header check_file_header(std::span<const std::byte> whole, const std::string& name, bool check_crc) {
+cryo_file_header check_file_header(std::span<const std::byte> whole, const std::string& name,
+                                   bool check_crc) {
   cryo_file_header header;
   std::uint32_t crc;
   std::memcpy(&header, whole.data(), sizeof(header));
@@ -67,13 +68,15 @@ cryo_file_header check_file_header(std::span<const std::byte> whole, const std::
   if (check_crc && crc32c(whole.first(whole.size() - sizeof(crc))) != crc)
     fail(EBADMSG, "{}: byte 0: file header: damaged (checksum)", name);
   if (header.format_major != CRYO_FORMAT_MAJOR)
-    fail(EOPNOTSUPP, "{} has format {}.{}; this Cryo reads format {}", name, header.format_major, header.format_minor,
-         CRYO_FORMAT_MAJOR);
+    fail(EOPNOTSUPP, "{} has format {}.{}; this Cryo reads format {}", name, header.format_major,
+         header.format_minor, CRYO_FORMAT_MAJOR);
   if (header.incompat & ~CRYO_INCOMPAT_KNOWN)
-    fail(EOPNOTSUPP, "{} needs a newer Cryo: unknown features {:#x} (incompat)", name, header.incompat & ~CRYO_INCOMPAT_KNOWN);
+    fail(EOPNOTSUPP, "{} needs a newer Cryo: unknown features {:#x} (incompat)", name,
+         header.incompat & ~CRYO_INCOMPAT_KNOWN);
   if (header.page_size < kMinPage || header.page_size > kMaxPage || !std::has_single_bit(header.page_size))
     fail(EBADMSG, "{}: byte 0: file header: page size {} is impossible", name, header.page_size);
-  if (header.format_minor <= CRYO_FORMAT_MINOR && (header.reserved != 0 || header.header_len != sizeof(header)))
+  if (header.format_minor <= CRYO_FORMAT_MINOR &&
+      (header.reserved != 0 || header.header_len != sizeof(header)))
     fail(EBADMSG, "{}: byte 0: file header: reserved field is not zero, or wrong length", name);
   return header;
 }

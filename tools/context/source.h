@@ -18,12 +18,14 @@ namespace cryo {
 // else in /var/tmp, else in memory.
 class Source {
  public:
-  // "-" is standard input.  What others may have put there is looked at before it is opened (find_context()).  Throws Error.
+  // "-" is standard input.  What others may have put there is looked at before it is opened (find_context()).
+  // Throws Error.
   [[nodiscard]] static Source open(const std::string& path);
   // From a descriptor's current position on; `name` is for messages.
   [[nodiscard]] static Source from_fd(UniqueFd fd, std::string name);
-  // From now on a file that somebody else can have written (untrusted_writer()) is not unpacked: what it grows to would take the
-  // caller's room.  Nor is such a FIFO opened.  EPERM, with `advice` behind the reason.
+  // From now on a file that somebody else can have written (untrusted_writer()) is not unpacked: what it
+  // grows to would take the caller's room.  Nor is such a FIFO opened.  EPERM, with `advice` behind the
+  // reason.
   static void refuse_untrusted_copies(std::string advice);
   // Bytes that outlive the Source; fd() is -1. For tests.
   [[nodiscard]] static Source from_memory(std::span<const std::byte> bytes, std::string name);

@@ -81,8 +81,8 @@ bool check_header(std::span<const std::byte> start, const std::string& name) {
   return true;
 }
 
-// The receiving end: looks at the file header before it makes the temporary file, as what is compressed can become very much, of
-// whatever it consists.
+// The receiving end: looks at the file header before it makes the temporary file, as what is compressed can
+// become very much, of whatever it consists.
 class Copy {
  public:
   explicit Copy(const std::string& name) : name_(name) {}

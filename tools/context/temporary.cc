@@ -25,7 +25,8 @@ UniqueFd open_in(const char* directory) {
   return UniqueFd(::open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
 }
 
-// What can be written to its file system before what is left for others is touched: a twentieth of it, but no more than kMostLeft.
+// What can be written to its file system before what is left for others is touched: a twentieth of it, but no
+// more than kMostLeft.
 std::int64_t spare_of(int fd) {
   constexpr std::uint64_t kMostLeft = 1 << 30, kPart = 20;
   struct statvfs system {};
@@ -92,8 +93,8 @@ void TemporaryFile::write(std::uint64_t offset, std::span<const std::byte> data)
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == ENOSPC || errno == EDQUOT) && move_on(fd)) continue;
     if (n < 0)
-      fail_errno("{}: temporary copy in {} (set TMPDIR for another place), at byte {}{}", name_, place_, offset,
-                 room ? "" : ", as what is left is for others");
+      fail_errno("{}: temporary copy in {} (set TMPDIR for another place), at byte {}{}", name_, place_,
+                 offset, room ? "" : ", as what is left is for others");
     offset += static_cast<std::uint64_t>(n);
     data = data.subspan(static_cast<std::size_t>(n));
   }

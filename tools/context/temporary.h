@@ -13,8 +13,9 @@
 
 namespace cryo {
 
-// In $TMPDIR, else in /var/tmp, else in memory.  Where the first is full, what is in it moves to the next, but not into memory.  A
-// privileged caller, whose writes go on where those of others end, leaves them some room: for him it is full before.
+// In $TMPDIR, else in /var/tmp, else in memory.  Where the first is full, what is in it moves to the next,
+// but not into memory.  A privileged caller, whose writes go on where those of others end, leaves them some
+// room: for him it is full before.
 class TemporaryFile {
  public:
   // A copy of `name`. Throws Error.
@@ -33,7 +34,8 @@ class TemporaryFile {
   mutable std::string place_;
   mutable UniqueFd fd_;
   bool leaves_room_;
-  mutable std::atomic<std::int64_t> until_look_ = 0;  // bytes that can be written before the file system is asked again
+  mutable std::atomic<std::int64_t> until_look_ =
+      0;  // bytes that can be written before the file system is asked again
 };
 
 }  // namespace cryo

@@ -18,7 +18,8 @@ void parse_vma_name(Staging& staging, const Payload& payload) {
   const auto head = payload.fixed<cryo_vma_name>();
   const std::string text = payload.string();
   auto& names = staging.mms.mention(id_of(payload), payload.section()).names;
-  if (text.empty() || text.size() > CRYO_VMA_NAME_MAX || !std::all_of(text.begin(), text.end(), may_be_in_name))
+  if (text.empty() || text.size() > CRYO_VMA_NAME_MAX ||
+      !std::all_of(text.begin(), text.end(), may_be_in_name))
     payload.damaged("{:#x}-{:#x} cannot have that name ({} bytes)", head.start, head.end, text.size());
   if (!names.empty() && head.start < names.back().head.end)
     payload.damaged("the name of {:#x}-{:#x} is not in order", head.start, head.end);

@@ -23,7 +23,8 @@ void Window::move_to(std::uint64_t offset, std::uint64_t least) {
   const bool goes_on = offset >= start_ && offset <= start_ + size_;
   const std::uint64_t ahead = goes_on ? std::min<std::uint64_t>(2 * size_, kMost) : 0;
   size_ = 0;  // should the read fail
-  const auto part = std::span(bytes_.get(), std::min(std::max({least, ahead, kLeast}), source_.size() - offset));
+  const auto part =
+      std::span(bytes_.get(), std::min(std::max({least, ahead, kLeast}), source_.size() - offset));
   source_.read(offset, part);
   size_ = part.size();
   start_ = offset;

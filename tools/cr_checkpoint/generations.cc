@@ -50,20 +50,21 @@ struct Look {
   std::set<std::string> needs;
 };
 
-// Of a directory that others can write to, too, only what the caller has made himself: what another one has made can be removed by
-// him at any time. Nothing that is no file is opened.
+// Of a directory that others can write to, too, only what the caller has made himself: what another one has
+// made can be removed by him at any time. Nothing that is no file is opened.
 bool is_own(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
 }
 
-// Looks at contexts from the newest to the oldest, and reads no pages that a newer one says to be untouched since it has seen them.
+// Looks at contexts from the newest to the oldest, and reads no pages that a newer one says to be untouched
+// since it has seen them.
 class Looker {
  public:
   Looker(LiveJob job, pid_t id) : job_(std::move(job)), id_(id), lines_(id) {}
 
-  // `fresh`: has just been written, on others that have been looked at for it. Otherwise the pages are read, where `pages` wants
-  // that, it is of the job, and nothing tells that they are as they were.
+  // `fresh`: has just been written, on others that have been looked at for it. Otherwise the pages are read,
+  // where `pages` wants that, it is of the job, and nothing tells that they are as they were.
   [[nodiscard]] Look look_at(const std::string& path, bool fresh, bool pages);
 
  private:
@@ -170,7 +171,8 @@ std::optional<Parent> Generations::newest(std::vector<std::string>& notes,
   for (const Generation& generation : all_) {
     if (found || ends) break;
     if (!generation.own) {
-      notes.push_back(fmt::format("cannot be a parent: {} is not a file of the caller's own", path(generation)));
+      notes.push_back(
+          fmt::format("cannot be a parent: {} is not a file of the caller's own", path(generation)));
       continue;
     }
     try {
@@ -210,15 +212,19 @@ std::string Generations::next(bool compressed) const {
 }
 
 bool Generations::was_there(const Generation& generation) const {
-  return std::any_of(all_.begin(), all_.end(), [&](const Generation& other) { return other.name == generation.name; });
+  return std::any_of(all_.begin(), all_.end(),
+                     [&](const Generation& other) { return other.name == generation.name; });
 }
 
-// What has been written tells most surely what the job is. Where two at once have got one number, by what the job was before.
+// What has been written tells most surely what the job is. Where two at once have got one number, by what the
+// job was before.
 LiveJob Generations::as_written(const std::vector<Generation>& now) const {
   const std::string names[] = {next(false), next(true)};
   std::vector<Line> written;
   for (const Generation& generation : now) {
-    if (was_there(generation) || std::find(std::begin(names), std::end(names), path(generation)) == std::end(names)) continue;
+    if (was_there(generation) ||
+        std::find(std::begin(names), std::end(names), path(generation)) == std::end(names))
+      continue;
     try {
       const Source source = open_parent(path(generation));
       const Context context = read_context(source, {.verify_pages = false});

@@ -20,21 +20,23 @@ namespace cryo {
 class Generations {
  public:
   // Looks what there is.  Throws Error.
-  Generations(std::string directory, pid_t target) : Generations(std::move(directory), target, live_job(target)) {}
+  Generations(std::string directory, pid_t target)
+      : Generations(std::move(directory), target, live_job(target)) {}
   // `job` is what has the id now.
   Generations(std::string directory, pid_t target, LiveJob job);
 
-  // The newest one of the job that is whole, and has all that it needs; none, too, when the next one had better be full.
-  // Those of other users, who can remove them at any time, do not count. What was passed over, and why, is in `notes`.
-  // `prepare` does with it what is to be done in any case, and throws Error when it cannot be a parent after
-  // all.
+  // The newest one of the job that is whole, and has all that it needs; none, too, when the next one had
+  // better be full. Those of other users, who can remove them at any time, do not count. What was passed
+  // over, and why, is in `notes`. `prepare` does with it what is to be done in any case, and throws Error
+  // when it cannot be a parent after all.
   [[nodiscard]] std::optional<Parent> newest(std::vector<std::string>& notes,
                                              const std::function<void(const Parent&)>& prepare) const;
 
   // Path of the next one.
   [[nodiscard]] std::string next(bool compressed) const;
 
-  // The next one is there: removes all of the job but the `count` newest that are whole, and those that these need, or that others need.
+  // The next one is there: removes all of the job but the `count` newest that are whole, and those that these
+  // need, or that others need.
   void keep(std::size_t count) const;
 
  private:

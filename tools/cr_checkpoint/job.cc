@@ -109,7 +109,8 @@ Job::Job(const Options& options, std::optional<Parent> parent)
 // Stopped, as all of the job is, until the context has been written, unless there is a snapshot.
 void Job::fail_reader() const {
   fail(EDEADLK,
-       "{} is read by pid {} ({}), which is part of the checkpoint and stands still while it is written (-f FILE writes to "
+       "{} is read by pid {} ({}), which is part of the checkpoint and stands still while it is written (-f "
+       "FILE writes to "
        "a file)",
        file_->name(), reader_->pid, reader_->command);
 }
@@ -120,7 +121,8 @@ void Job::check_reader() {
   if (options_.signal || !options_.snapshot) fail_reader();
   if (!options_.quiet)
     message("cr_checkpoint",
-            "warning: {} is read by pid {} ({}), which is part of the checkpoint, with the file that it writes to: restart from "
+            "warning: {} is read by pid {} ({}), which is part of the checkpoint, with the file that it "
+            "writes to: restart from "
             "a copy of that, or write to a file (-f FILE)",
             file_->name(), reader_->pid, reader_->command);
 }
@@ -168,7 +170,8 @@ cryo_checkpoint Job::parameters() const {
                       : compressor_    ? compressor_->input()
                                        : file_->fd();
   parameters.timeout_ms = options_.timeout_ms;
-  if (options_.signal && !options_.dry_run) parameters.announced_signal = *options_.signal;  // of which a negative one comes first
+  if (options_.signal && !options_.dry_run)
+    parameters.announced_signal = *options_.signal;  // of which a negative one comes first
   return parameters;
 }
 
@@ -268,7 +271,8 @@ std::string tracer_of(pid_t pid) {
 // Where a debugger is at work, that is what BLCR says, whatever else there is.
 void Job::check_obstacles() const {
   const std::uint32_t obstacles = request_->status().obstacles;
-  if (obstacles & CRYO_OBSTACLE_PTRACED) fail(kErrPtraced, "process {} is being traced{}", options_.target, tracer_of(options_.target));
+  if (obstacles & CRYO_OBSTACLE_PTRACED)
+    fail(kErrPtraced, "process {} is being traced{}", options_.target, tracer_of(options_.target));
   if (obstacles & CRYO_OBSTACLE_PTRACER) fail(kErrPtracer, "process {} traces others", options_.target);
 }
 
@@ -276,7 +280,8 @@ void Job::fail_too_large(int error) const {
   rlimit limit{};
   const std::string name = file_ ? file_->name() : "/dev/null";
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-    fail(error, "{}: larger than the limit of file size allows ({}; ulimit -f)", name, bytes_text(limit.rlim_cur));
+    fail(error, "{}: larger than the limit of file size allows ({}; ulimit -f)", name,
+         bytes_text(limit.rlim_cur));
   fail(error, "{}: larger than its file system allows", name);
 }
 
@@ -288,7 +293,8 @@ bool is_running(pid_t pid) {
   std::string line;
   std::getline(file, line);
   const std::size_t name = line.rfind(") ");
-  return name != std::string::npos && name + 2 < line.size() && std::string_view("ZX").find(line[name + 2]) == std::string_view::npos;
+  return name != std::string::npos && name + 2 < line.size() &&
+         std::string_view("ZX").find(line[name + 2]) == std::string_view::npos;
 }
 
 }  // namespace
@@ -296,7 +302,8 @@ bool is_running(pid_t pid) {
 // No thread was asked, as all processes have left themselves out, or options do.
 bool Job::left_nobody() const {
   return request_->status().threads == 0 &&
-         (request_->verdict().omitted != 0 || (options_.flags & (CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)) != 0);
+         (request_->verdict().omitted != 0 ||
+          (options_.flags & (CRYO_CKPT_PTRACED_SKIP | CRYO_CKPT_PTRACER_SKIP)) != 0);
 }
 
 void Job::check_result(int error) const {
@@ -311,7 +318,8 @@ void Job::check_result(int error) const {
       check_obstacles();
       fail(error, "process {} has state that cannot be saved", target);
     case ESRCH:
-      if (left_nobody() && is_running(target)) fail(error, "process {}: there is nothing to be checkpointed", target);
+      if (left_nobody() && is_running(target))
+        fail(error, "process {}: there is nothing to be checkpointed", target);
       fail(error, "process {}{} has exited", target,
            options_.scope == CRYO_SCOPE_PROCESS ? "" : " or another one of its job");
     case EBUSY:
@@ -335,7 +343,8 @@ void Job::check_result(int error) const {
       if (request_->verdict().missing != 0)
         fail(error, "process {}: callbacks were not ready for the checkpoint", target);
       // No thread has been asked before the time was over.
-      if (request_->status().freeze_ns == 0 && (request_->status().threads != 0 || request_->status().pause_ns != 0))
+      if (request_->status().freeze_ns == 0 &&
+          (request_->status().threads != 0 || request_->status().pause_ns != 0))
         fail(error, "process {}: its threads could not be frozen within {} s{}", target, freeze_limit / 1000,
              freeze_limit == CRYO_FREEZE_DEFAULT_MS ? ", the limit for that" : "");
       fail(error, "process {}: not complete within {} s", target, options_.timeout_ms / 1000);
@@ -399,7 +408,8 @@ bool is_for_all(const std::string& line) {
 
 // Who has asked for all contents is told which are left out.
 bool is_left_out(const Options& options, const std::string& line) {
-  return (options.flags & kSaveAll) == kSaveAll && line.find("its contents are not in the context") != std::string::npos;
+  return (options.flags & kSaveAll) == kSaveAll &&
+         line.find("its contents are not in the context") != std::string::npos;
 }
 
 void Job::show_log(bool failed) {
@@ -420,9 +430,9 @@ void Job::show_summary() const {
   message("cr_checkpoint",
           "process {} is in {}: {} ({} pages{}; {} zero pages omitted) of {} thread{}{}, paused for "
           "{:.1f} ms, {:.1f} ms of them to stop{}",
-          options_.target, file_->name(), bytes_text(increment_ ? increment_->written() : status.bytes_written), status.pages_saved,
-          increment_ ? " compared" : "",
-          status.pages_zero, status.threads, status.threads == 1 ? "" : "s",
+          options_.target, file_->name(),
+          bytes_text(increment_ ? increment_->written() : status.bytes_written), status.pages_saved,
+          increment_ ? " compared" : "", status.pages_zero, status.threads, status.threads == 1 ? "" : "s",
           status.processes > 1 ? fmt::format(" in {} processes", status.processes) : "",
           static_cast<double>(status.pause_ns) / kMillisecond,
           static_cast<double>(status.freeze_ns) / kMillisecond,

@@ -49,7 +49,8 @@ std::optional<Place> place_of(const Context& context, std::uint32_t mm, std::uin
     std::uint64_t before = 0;
     for (const cryo_page_run& run : chunk.runs) {
       if (start >= run.start && (start - run.start) / page < run.nr_pages)
-        return Place{chunk.ancestor, chunk.data_offset + before + (address - run.start), start + page - address};
+        return Place{chunk.ancestor, chunk.data_offset + before + (address - run.start),
+                     start + page - address};
       before += run.nr_pages * page;
     }
   }
@@ -82,7 +83,8 @@ std::vector<pid_t> members_of(pid_t id) {
   std::vector<pid_t> members;
   const std::string text = std::to_string(id);
   std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
     const auto pid = parse_number<pid_t>(entry->path().filename().string(), 1);
     if (!pid) continue;
     const std::vector<std::string> stat = stat_of(*pid);
@@ -99,8 +101,8 @@ std::vector<std::uint64_t> auxv_of(pid_t pid) {
   return auxv;
 }
 
-// Whoever looks has all signals blocked, and the process decides how long it takes until its page is there (userfaultfd(2), FUSE): another
-// thread waits for that, and ends with this program.
+// Whoever looks has all signals blocked, and the process decides how long it takes until its page is there
+// (userfaultfd(2), FUSE): another thread waits for that, and ends with this program.
 constexpr std::chrono::seconds kLongestLook(2);
 
 // Yama may keep one from the memory of what may be checkpointed.
@@ -112,7 +114,8 @@ std::optional<Mark> live_mark(pid_t pid, const std::vector<std::uint64_t>& auxv)
   std::thread([looked = std::move(looked), pid, address = *address]() mutable {
     const UniqueFd memory(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
     Mark found{};
-    const bool got = memory && ::pread(memory.get(), found.data(), found.size(), static_cast<off_t>(address)) == std::ssize(found);
+    const bool got = memory && ::pread(memory.get(), found.data(), found.size(),
+                                       static_cast<off_t>(address)) == std::ssize(found);
     looked.set_value(got ? std::optional(found) : std::nullopt);
   }).detach();
   return mark.wait_for(kLongestLook) == std::future_status::ready ? mark.get() : std::nullopt;
@@ -136,10 +139,12 @@ bool is_same_vector(const std::vector<std::uint64_t>& a, const std::vector<std::
 }  // namespace
 
 bool Line::meets(const Line& other) const {
-  return std::any_of(marks.begin(), marks.end(), [&](const Mark& mark) { return other.marks.contains(mark); });
+  return std::any_of(marks.begin(), marks.end(),
+                     [&](const Mark& mark) { return other.marks.contains(mark); });
 }
 
-const Bytes& LineReader::of_ancestor(const Ancestor& ancestor, std::uint64_t offset, std::size_t size, const std::string& path) {
+const Bytes& LineReader::of_ancestor(const Ancestor& ancestor, std::uint64_t offset, std::size_t size,
+                                     const std::string& path) {
   Hash id;
   std::memcpy(id.data(), std::begin(ancestor.head.id), id.size());
   Bytes& bytes = of_ancestors_[{id, offset}];
@@ -161,7 +166,8 @@ std::optional<Mark> LineReader::mark_at(const Context& context, const Source& so
     if (place->ancestor == 0)
       source.read(place->offset, part);
     else
-      std::ranges::copy(of_ancestor(context.ancestors[place->ancestor - 1], place->offset, size, path), part.begin());
+      std::ranges::copy(of_ancestor(context.ancestors[place->ancestor - 1], place->offset, size, path),
+                        part.begin());
     at += size;
   }
   return mark;
@@ -185,9 +191,10 @@ Line LineReader::line_of(const Context& context, const Source& source, const std
   const auto add = [&](const Process& process) {
     if (const auto mark = mark_of(context, source, path, process)) line.marks.insert(*mark);
   };
-  const auto first = std::find_if(context.processes.begin(), context.processes.end(), [&](const Process& process) {
-    return process.head.pid == id_ && (process.head.flags & CRYO_PROC_ZOMBIE) == 0;
-  });
+  const auto first =
+      std::find_if(context.processes.begin(), context.processes.end(), [&](const Process& process) {
+        return process.head.pid == id_ && (process.head.flags & CRYO_PROC_ZOMBIE) == 0;
+      });
   if (first != context.processes.end())
     add(*first);
   else
@@ -219,7 +226,8 @@ bool is_of_a_copy(const LiveJob& job, const Context& context) {
   const cryo_system& system = context.system;
   const auto* name = reinterpret_cast<const char*>(system.nodename);
   if (std::string_view(name, ::strnlen(name, sizeof(system.nodename))) == job.node) return false;
-  return job.started_ns != 0 && system.realtime_ns > job.started_ns && system.realtime_ns - job.started_ns > kMost;
+  return job.started_ns != 0 && system.realtime_ns > job.started_ns &&
+         system.realtime_ns - job.started_ns > kMost;
 }
 
 bool is_of(const LiveJob& job, const Line& line, const Context& context, pid_t id) {

@@ -67,7 +67,8 @@ enum : int {
   kVersionOption,
 };
 
-constexpr char kShortOptions[] = "vqhTpgscS:d:f:F:t:z::";  // "-?" is "-h", see parse(): getopt says "?" for errors
+constexpr char kShortOptions[] =
+    "vqhTpgscS:d:f:F:t:z::";  // "-?" is "-h", see parse(): getopt says "?" for errors
 
 constexpr option kLongOptions[] = {
     {"verbose", no_argument, nullptr, 'v'},
@@ -143,7 +144,6 @@ constexpr std::string_view kAutomatic = "auto";  // level of compression
 // ZSTD_WINDOWLOG_LIMIT_DEFAULT of zstd.h.
 constexpr int kLeastWindowLog = 20;
 constexpr int kMostWindowLog = 27;
-
 
 template <typename... Args>
 [[noreturn]] void usage_error(fmt::format_string<Args...> format, Args&&... args) {
@@ -290,7 +290,8 @@ bool Parser::signal_option(int choice, const char* argument) {
     case 'S':
       options_.signal = parse_signal(argument);
       if (!options_.signal)
-        usage_error("--signal: '{}' is neither a signal number (1 to {}) nor a name (TERM)", argument, SIGRTMAX);
+        usage_error("--signal: '{}' is neither a signal number (1 to {}) nor a name (TERM)", argument,
+                    SIGRTMAX);
       return true;
     case kStopOption:
       options_.signal = SIGSTOP;

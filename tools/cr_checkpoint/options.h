@@ -74,7 +74,8 @@ struct Options {
   std::uint32_t flags = 0;    // CRYO_CKPT_SAVE_*, CRYO_CKPT_PTRACED_ALLOW
   std::uint32_t timeout_ms = 0;
   bool snapshot = true;
-  std::uint64_t save_limit = 0, save_total = 0;  // CRYO_CKPT_SAVE_OPEN, in bytes; 0: what the module thinks right
+  std::uint64_t save_limit = 0,
+                save_total = 0;      // CRYO_CKPT_SAVE_OPEN, in bytes; 0: what the module thinks right
   std::uint64_t snapshot_limit = 0;  // bytes; 0: what the module thinks right
   std::optional<Compression> compression;
   std::optional<bool> track;  // what is written from now on; not said: if there is a parent or may be one

@@ -39,7 +39,8 @@ ParentFile file_of(const std::string& path, const Hash& id, std::uint64_t length
   return {real_path(path), id, length, status.st_dev, status.st_ino, status.st_ino, changed_ns(status)};
 }
 
-// What the parent says of it holds, unless it has been touched since: then its pages are compared (Parent::verify()).
+// What the parent says of it holds, unless it has been touched since: then its pages are compared
+// (Parent::verify()).
 ParentFile file_of(const std::string& path, const Ancestor& ancestor, const Source& source) {
   Hash id;
   std::memcpy(id.data(), std::begin(ancestor.head.id), id.size());
@@ -168,7 +169,8 @@ Parent::Parent(const std::string& path) : opened_(std::make_unique<Opened>(path)
 void Parent::verify(bool pages) const {
   const Context& context = opened_->context;
   for (std::uint32_t i = 1; i <= context.ancestors.size(); ++i)
-    if (const Source& ancestor = opened_->chain.numbered(i); !is_untouched(context.ancestors[i - 1], ancestor))
+    if (const Source& ancestor = opened_->chain.numbered(i);
+        !is_untouched(context.ancestors[i - 1], ancestor))
       verify_ancestor(context, i, ancestor);
   if (pages) verify_pages(opened_->source, context.pages);
 }

@@ -34,11 +34,12 @@ class Parent {
   // Reads the context but for its pages, and finds all that it needs.  Throws Error when it is not whole.
   explicit Parent(const std::string& path);
 
-  // Its ancestors are as they were when it was written: their files say so by their times, else their pages are compared.  So are its
-  // own, if asked for: load() reads these anyway.  Throws Error.
+  // Its ancestors are as they were when it was written: their files say so by their times, else their pages
+  // are compared.  So are its own, if asked for: load() reads these anyway.  Throws Error.
   void verify(bool pages) const;
 
-  // Before others rely on what needs them.  Throws Error, ESTALE or that of stat(2): one has another file in its place, or is gone.
+  // Before others rely on what needs them.  Throws Error, ESTALE or that of stat(2): one has another file in
+  // its place, or is gone.
   void check_still_there() const;
 
   // Reads the pages, for table(), which does it otherwise. Throws Error when they are not what they were.

@@ -3,8 +3,8 @@
 
 #include <cryo/ioctl.h>
 #include <dirent.h>
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -110,7 +110,8 @@ pid_t in_scope(const std::vector<pid_t>& readers, const Options& options) {
 
 std::optional<PipeReader> reader_in_scope(int out, const Options& options) {
   struct stat pipe;
-  if (::fstat(out, &pipe) != 0 || !S_ISFIFO(pipe.st_mode) || in_scope(readers_of(pipe), options) == 0) return {};
+  if (::fstat(out, &pipe) != 0 || !S_ISFIFO(pipe.st_mode) || in_scope(readers_of(pipe), options) == 0)
+    return {};
   std::this_thread::sleep_for(kMoment);
   const pid_t pid = in_scope(readers_of(pipe), options);
   if (pid == 0) return {};

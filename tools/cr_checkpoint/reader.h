@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Who reads the pipe that a context is written to, where that is a process of the job: it reads nothing while it is stopped, and
-// is in the context, with the file that it writes.
+// Who reads the pipe that a context is written to, where that is a process of the job: it reads nothing while
+// it is stopped, and is in the context, with the file that it writes.
 #pragma once
 
 #include <sys/types.h>

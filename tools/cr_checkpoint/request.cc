@@ -73,7 +73,8 @@ std::string why_not_traced(pid_t pid) {
   struct stat status {};
   const bool there = ::stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0;
   const std::string hint = yama_hint();
-  if (::geteuid() != 0 && !(there && status.st_uid == ::geteuid())) return "belongs to another user or is protected: you may not trace it";
+  if (::geteuid() != 0 && !(there && status.st_uid == ::geteuid()))
+    return "belongs to another user or is protected: you may not trace it";
   if (!hint.empty()) return "cannot be checkpointed: you may not trace it" + hint;
   return "is protected: you may not trace it";
 }
@@ -96,14 +97,17 @@ void fail_unknown(pid_t target, std::uint32_t scope) {
   const bool process = scope == CRYO_SCOPE_PROCESS || scope == CRYO_SCOPE_TREE;
   if (const pid_t leader = process ? leader_of(target) : 0; leader != 0 && leader != target)
     fail(ESRCH, "{} is a thread of process {}", target, leader);
-  const char* what = scope == CRYO_SCOPE_PGRP ? "process group" : scope == CRYO_SCOPE_SESSION ? "session" : "process";
+  const char* what = scope == CRYO_SCOPE_PGRP      ? "process group"
+                     : scope == CRYO_SCOPE_SESSION ? "session"
+                                                   : "process";
   fail(ESRCH, "there is no {} {}", what, target);
 }
 
 Device::Device() : fd_(::open(CRYO_DEVICE_PATH, O_RDWR | O_CLOEXEC)) {
   if (!fd_) {
     if (errno == ENOENT || errno == ENXIO || errno == ENODEV) fail(ENOSYS, "{}", why_no_device());
-    if (errno == EACCES) fail(EACCES, "cannot open {}: {}: {}", CRYO_DEVICE_PATH, errno_text(EACCES), who_may_open_device());
+    if (errno == EACCES)
+      fail(EACCES, "cannot open {}: {}: {}", CRYO_DEVICE_PATH, errno_text(EACCES), who_may_open_device());
     fail_errno("cannot open {}", CRYO_DEVICE_PATH);
   }
   check_version(fd_.get());

@@ -13,7 +13,8 @@
 
 namespace cryo {
 
-// What Yama has to do with it that a process may not be traced, and what helps, in parentheses; empty: nothing.
+// What Yama has to do with it that a process may not be traced, and what helps, in parentheses; empty:
+// nothing.
 std::string yama_hint();
 // There is none of that number.
 [[noreturn]] void fail_unknown(pid_t target, std::uint32_t scope);
@@ -49,7 +50,8 @@ class Request {
   // From another thread: makes run() end with ECANCELED. Without effect when it has ended.
   void cancel() noexcept;
 
-  // Ends the hold; the signal is pending before the process moves, or comes when its callbacks have ended. Throws Error.
+  // Ends the hold; the signal is pending before the process moves, or comes when its callbacks have ended.
+  // Throws Error.
   void thaw(int signal);
 
   [[nodiscard]] cryo_ckpt_status status() const;

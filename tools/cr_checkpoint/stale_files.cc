@@ -32,7 +32,9 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-bool is_number(std::string_view text) { return parse_number<std::uint64_t>(text).has_value(); }
+bool is_number(std::string_view text) {
+  return parse_number<std::uint64_t>(text).has_value();
+}
 
 // "context.PID" or "context.PID.N", compressed or not.
 bool is_default_name(std::string_view name) {
@@ -74,8 +76,8 @@ bool has_context(int fd) {
 }
 
 bool may_be_written_elsewhere(const struct stat& status, std::uint64_t file_system, std::int64_t now) {
-  const bool is_local = major(status.st_dev) != 0 || file_system == TMPFS_MAGIC || file_system == BTRFS_SUPER_MAGIC ||
-                        file_system == OVERLAYFS_SUPER_MAGIC;
+  const bool is_local = major(status.st_dev) != 0 || file_system == TMPFS_MAGIC ||
+                        file_system == BTRFS_SUPER_MAGIC || file_system == OVERLAYFS_SUPER_MAGIC;
   return !is_local && now - status.st_mtim.tv_sec < kWritten;
 }
 

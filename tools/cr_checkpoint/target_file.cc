@@ -41,15 +41,16 @@ bool is_trusted(uid_t owner) {
   return owner == 0 || owner == ::geteuid();
 }
 
-// Whoever owns a FIFO or a device gets all of the memory that is written to it. A pipe without a name has been handed to the
-// caller, by way of /dev/stdout for example.
+// Whoever owns a FIFO or a device gets all of the memory that is written to it. A pipe without a name has
+// been handed to the caller, by way of /dev/stdout for example.
 bool is_trusted_special(const struct stat& status, int fd) {
   constexpr long kPipefs = 0x50495045;
   struct statfs system {};
   return is_trusted(status.st_uid) || (::fstatfs(fd, &system) == 0 && system.f_type == kPipefs);
 }
 
-// To a device that another user's symbolic link leads to, only he would have named it. Links in /dev and /proc are the system's.
+// To a device that another user's symbolic link leads to, only he would have named it. Links in /dev and
+// /proc are the system's.
 bool is_reached_directly(const std::string& path, const struct stat& found) {
   if (path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/") || path == "/dev/stdout" ||
       path == "/dev/stderr")
@@ -136,10 +137,13 @@ bool TargetFile::open_special(const DestinationFile& file) {
   if (!file.chosen_by_user) fail(EEXIST, "{} exists and is not a regular file", name_);
   if (S_ISSOCK(status.st_mode)) fail(EINVAL, "{} is a socket: connect it to standard output (-f -)", name_);
   if (!is_trusted_special(status, place.get()))
-    fail(EPERM, "{} belongs to user {}, who would get all memory of the process: write to standard output (-f -) instead", name_,
-         status.st_uid);
+    fail(EPERM,
+         "{} belongs to user {}, who would get all memory of the process: write to standard output (-f -) "
+         "instead",
+         name_, status.st_uid);
   if (::geteuid() == 0 && !is_reached_directly(name_, status))
-    fail(EPERM, "{} leads to a device or FIFO through a symbolic link: name it by a path without links", name_);
+    fail(EPERM, "{} leads to a device or FIFO through a symbolic link: name it by a path without links",
+         name_);
   {
     SignalsLetIn while_waiting;
     const std::string found = fmt::format("/proc/self/fd/{}", place.get());
@@ -155,7 +159,8 @@ bool TargetFile::open_special(const DestinationFile& file) {
 
 namespace {
 
-// Against another checkpoint only: flock(1) and a restart have locks of the other kind.  Where there are none, it is not known.
+// Against another checkpoint only: flock(1) and a restart have locks of the other kind.  Where there are
+// none, it is not known.
 bool hold_in_place(int fd) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
@@ -165,8 +170,8 @@ bool hold_in_place(int fd) {
 
 }  // namespace
 
-// False when the old file cannot be written, or others could read it then (it is theirs, or they may have it open): then a new one
-// takes its place.
+// False when the old file cannot be written, or others could read it then (it is theirs, or they may have it
+// open): then a new one takes its place.
 bool TargetFile::open_in_place() {
   constexpr int kFlags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   owned_.reset(::openat(directory_.get(), base_.c_str(), kFlags | O_CREAT | O_EXCL, kModeWhileWriting));
@@ -178,7 +183,8 @@ bool TargetFile::open_in_place() {
   }
   struct stat status {};
   if (::fstat(owned_.get(), &status) != 0) fail_errno("{}", name_);
-  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
+      (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     owned_.reset();
     return false;
   }
@@ -188,16 +194,21 @@ bool TargetFile::open_in_place() {
   return true;
 }
 
-// Somebody else's in a sticky directory, or marked (chattr +i), it would be found out when all has been written. rmdir(2) of what is no
-// directory asks for the same right as rename(2), and does nothing.
+// Somebody else's in a sticky directory, or marked (chattr +i), it would be found out when all has been
+// written. rmdir(2) of what is no directory asks for the same right as rename(2), and does nothing.
 void TargetFile::check_replaceable() const {
-  struct stat status {}, directory {};
-  if (::fstatat(directory_.get(), base_.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(status.st_mode)) return;
+  struct stat status {
+  }, directory{};
+  if (::fstatat(directory_.get(), base_.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+      S_ISDIR(status.st_mode))
+    return;
   if (::unlinkat(directory_.get(), base_.c_str(), AT_REMOVEDIR) == 0 || errno != EPERM) return;
   if (::fstat(directory_.get(), &directory) != 0) return;
   if ((directory.st_mode & S_ISVTX) != 0 && status.st_uid != ::geteuid())
-    fail(EPERM, "{} belongs to user {}, and nobody else can replace it in its directory (sticky bit): name another file", name_,
-         status.st_uid);
+    fail(EPERM,
+         "{} belongs to user {}, and nobody else can replace it in its directory (sticky bit): name another "
+         "file",
+         name_, status.st_uid);
   fail(EPERM, "{} cannot be replaced: {} (chattr +i or +a?)", name_, errno_text(EPERM));
 }
 
@@ -222,16 +233,19 @@ void TargetFile::open_temporary() {
   how_ = How::kTemporary;
 }
 
-// Of a file that is not whole any more there is to be no end, which would make it seem to be, whatever ends this.
+// Of a file that is not whole any more there is to be no end, which would make it seem to be, whatever ends
+// this.
 void TargetFile::begin() {
   if (how_ != How::kInPlace) return;
   // What others were allowed to read before is not for them now; only the owner can change that.
-  if (::fchmod(fd_, kModeWhileWriting) != 0 && errno != EPERM) fail_errno("cannot change the mode of {}", name_);
+  if (::fchmod(fd_, kModeWhileWriting) != 0 && errno != EPERM)
+    fail_errno("cannot change the mode of {}", name_);
   begun_ = true;
   if (::ftruncate(fd_, 0) != 0) fail_errno("cannot empty {}", name_);
 }
 
-// By the clock of the file times: a checkpoint of the same processes that begins after this one has a later one.
+// By the clock of the file times: a checkpoint of the same processes that begins after this one has a later
+// one.
 void TargetFile::captured() {
   ::clock_gettime(CLOCK_REALTIME, &captured_);
 }
@@ -241,7 +255,8 @@ void TargetFile::sync() {
     // There are file systems that cannot: then the time is that of the last write.
     const timespec times[2] = {{0, UTIME_OMIT}, captured_};
     if (::futimens(fd_, times) != 0 && errno == EIO) fail_errno("cannot set the time of {}", name_);
-    if (::fchmod(fd_, kModeComplete) != 0 && errno != EPERM) fail_errno("cannot change the mode of {}", name_);
+    if (::fchmod(fd_, kModeComplete) != 0 && errno != EPERM)
+      fail_errno("cannot change the mode of {}", name_);
   }
   if (sync_) sync_to_disk(fd_, name_);
 }
@@ -360,12 +375,15 @@ bool is_as_it_was(const struct stat& now, const struct stat& before) {
 
 }  // namespace
 
-// While this one was compressed, or waited for its disk, its processes may have been checkpointed again, and ended.  Who comes between
-// this look and the rename is later by less than a moment.
+// While this one was compressed, or waited for its disk, its processes may have been checkpointed again, and
+// ended.  Who comes between this look and the rename is later by less than a moment.
 void TargetFile::check_not_overtaken() const {
-  const UniqueFd fd(::openat(directory_.get(), base_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const UniqueFd fd(
+      ::openat(directory_.get(), base_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat now {};
-  if (!fd || ::fstat(fd.get(), &now) != 0 || !S_ISREG(now.st_mode) || is_as_it_was(now, replaced_) || !has_context(fd.get())) return;
+  if (!fd || ::fstat(fd.get(), &now) != 0 || !S_ISREG(now.st_mode) || is_as_it_was(now, replaced_) ||
+      !has_context(fd.get()))
+    return;
   // Others could make one up.
   if (::geteuid() != 0 && !is_trusted(now.st_uid)) return;
   if (is_later(now.st_mtim, captured_))
@@ -375,7 +393,8 @@ void TargetFile::check_not_overtaken() const {
 void TargetFile::check_still_named() const {
   struct stat written {};
   if (::fstat(fd_, &written) != 0) fail_errno("{}", name_);
-  if (!is_named(directory_.get(), base_, written)) fail(ESTALE, "{} was removed or replaced while it was written", name_);
+  if (!is_named(directory_.get(), base_, written))
+    fail(ESTALE, "{} was removed or replaced while it was written", name_);
 }
 
 void TargetFile::publish() {
@@ -393,7 +412,8 @@ void TargetFile::discard() const noexcept {
   if (published_) return;
   if (how_ == How::kTemporary) ::unlinkat(directory_.get(), temporary_.c_str(), 0);
   struct stat written {};
-  if (how_ == How::kInPlace && (begun_ || created_) && ::fstat(fd_, &written) == 0 && is_named(directory_.get(), base_, written))
+  if (how_ == How::kInPlace && (begun_ || created_) && ::fstat(fd_, &written) == 0 &&
+      is_named(directory_.get(), base_, written))
     ::unlinkat(directory_.get(), base_.c_str(), 0);
 }
 

@@ -28,7 +28,8 @@ class TargetFile {
 
   // Data may come: a file that is written in place is emptied.
   void begin();
-  // What has come is of now, not of when the file was opened: of two contexts for one name the later one keeps it.
+  // What has come is of now, not of when the file was opened: of two contexts for one name the later one
+  // keeps it.
   void captured();
 
   // All data are written: brings them to the disk.

@@ -53,7 +53,8 @@ void check_policy(CheckResult& result);
 // What the module takes on trust about the kernel, against what the kernel says of itself.
 void check_layouts(CheckResult& result);
 
-// That alone, of the file of a module, and of a file with a kernel's type information (empty: of the running one). Throws.
+// That alone, of the file of a module, and of a file with a kernel's type information (empty: of the running
+// one). Throws.
 [[nodiscard]] CheckResult check_module_file(const std::string& module, const std::string& kernel);
 
 // The path of the module for `release`, below /lib/modules/RELEASE, or nothing.

@@ -81,7 +81,8 @@ bool has_capability(int capability) {
   std::ifstream lines("/proc/self/status");
   constexpr std::string_view kField = "CapEff:\t";
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(kField)) return (std::stoull(line.substr(kField.size()), nullptr, 16) >> capability & 1) != 0;
+    if (line.starts_with(kField))
+      return (std::stoull(line.substr(kField.size()), nullptr, 16) >> capability & 1) != 0;
   return false;
 }
 

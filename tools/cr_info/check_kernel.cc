@@ -35,7 +35,8 @@ constexpr ConfigOption kOptions[] = {
     {"KALLSYMS", Verdict::kMissing, "the module cannot find kernel functions that are not exported"},
     {"KPROBES", Verdict::kMissing, "the module cannot find kernel functions that are not exported"},
     {"NET", Verdict::kMissing, "the module reports events over generic netlink"},
-    {"DEBUG_INFO_BTF", Verdict::kNote, "the module cannot see whether it knows the kernel's private structures"},
+    {"DEBUG_INFO_BTF", Verdict::kNote,
+     "the module cannot see whether it knows the kernel's private structures"},
     {"PROC_FS", Verdict::kMissing, "the tools need /proc"},
 };
 
@@ -75,9 +76,10 @@ void check_yama(CheckResult& result) {
     return;
   }
   if (*scope == "1")
-    result.note("policy",
-                "kernel.yama.ptrace_scope is 1: users may checkpoint only what they start by cr_run, programs with "
-                "libcr, and what cr_restart has restarted");
+    result.note(
+        "policy",
+        "kernel.yama.ptrace_scope is 1: users may checkpoint only what they start by cr_run, programs with "
+        "libcr, and what cr_restart has restarted");
   else if (*scope == "2")
     result.note("policy", "kernel.yama.ptrace_scope is 2: checkpoints need CAP_SYS_PTRACE");
   else
@@ -105,10 +107,12 @@ void check_kernel(CheckResult& result) {
   else if (std::find(kMachines.begin(), kMachines.end(), std::string_view(name.machine)) == kMachines.end())
     result.missing("kernel", fmt::format("{}: Cryo does not run on this architecture", text));
   else if (version_of(name.release) > kNewestKernel)
-    result.note("kernel", fmt::format("{}: newer than {}.{}, the newest that this version of Cryo has been tested on: it is "
-                                      "neither built nor loaded unless that is asked for (configure "
-                                      "--enable-untested-kernel, module parameter untested_kernel)",
-                                      text, kNewestKernel.first, kNewestKernel.second));
+    result.note(
+        "kernel",
+        fmt::format("{}: newer than {}.{}, the newest that this version of Cryo has been tested on: it is "
+                    "neither built nor loaded unless that is asked for (configure "
+                    "--enable-untested-kernel, module parameter untested_kernel)",
+                    text, kNewestKernel.first, kNewestKernel.second));
   else
     result.good("kernel", text);
 }
@@ -120,9 +124,8 @@ void check_config(CheckResult& result) {
         fmt::format("/lib/modules/{}/build/.config", release)})
     if (const auto config = read_file(path)) return report_options(result, path, *config);
   const bool packed = ::access("/proc/config.gz", R_OK) == 0;
-  result.note("config",
-              packed ? "only in /proc/config.gz, which was not read (zgrep KPROBES /proc/config.gz)"
-                     : "the kernel's configuration is not to be found");
+  result.note("config", packed ? "only in /proc/config.gz, which was not read (zgrep KPROBES /proc/config.gz)"
+                               : "the kernel's configuration is not to be found");
 }
 
 void check_policy(CheckResult& result) {

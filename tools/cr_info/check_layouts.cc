@@ -25,16 +25,16 @@ void report_differences(CheckResult& result, const std::string& module, const st
     result.good("layout", fmt::format("{} knows the private structures of {}", module, kernel));
 }
 
-// Where there is no type information is no fault; but what cannot be read has been asked for, or is of the tools' own release.
+// Where there is no type information is no fault; but what cannot be read has been asked for, or is of the
+// tools' own release.
 void compare_with(CheckResult& result, const std::string& module, const std::string& kernel,
                   const std::optional<std::vector<LayoutNote>>& notes) {
   if (!notes)
     result.note("layout", "no module to compare with the kernel's private structures");
   else if (kernel == kRunningKernel && ::access(kRunningKernel, R_OK) != 0)
-    result.note("layout",
-                fmt::format("not checked: no {}, the kernel does not describe its structures "
-                            "(CONFIG_DEBUG_INFO_BTF)",
-                            kRunningKernel));
+    result.note("layout", fmt::format("not checked: no {}, the kernel does not describe its structures "
+                                      "(CONFIG_DEBUG_INFO_BTF)",
+                                      kRunningKernel));
   else
     report_differences(result, module, kernel, *notes);
 }

@@ -122,27 +122,38 @@ std::string pidfd_text(const Context&, const File& file) {
   return fmt::format("pidfd of {}{}", pidfd.flags & CRYO_PIDFD_THREAD ? "thread " : "pid ", pidfd.pid);
 }
 
-std::string device_text(const Context&, const File& file) { return fmt::format("device {}, reopened", printable(file.path)); }
+std::string device_text(const Context&, const File& file) {
+  return fmt::format("device {}, reopened", printable(file.path));
+}
 
 std::string closed_text(const Context&, const File& file) {
   return fmt::format("device {}, not open after a restart", printable(file.path));
 }
 
-std::string removed_directory_text(const Context&, const File& file) { return fmt::format("removed directory {}", printable(file.path)); }
+std::string removed_directory_text(const Context&, const File& file) {
+  return fmt::format("removed directory {}", printable(file.path));
+}
 
-std::string terminal_text(const Context&, const File&) { return "the controlling terminal, cr_restart's"; }
+std::string terminal_text(const Context&, const File&) {
+  return "the controlling terminal, cr_restart's";
+}
 
 std::string stdio_text(const Context&, const File& file) {
   return fmt::format("descriptor {} of cr_restart (was {})", file.head.stdio_fd, printable(file.path));
 }
 
-std::string epoll_text(const Context&, const File& file) { return fmt::format("epoll of {} descriptors", file.epoll.size()); }
-
-std::string inotify_text(const Context&, const File& file) {
-  return fmt::format("inotify with {} watches, {} events", file.inotify->watches.size(), file.inotify->events.size());
+std::string epoll_text(const Context&, const File& file) {
+  return fmt::format("epoll of {} descriptors", file.epoll.size());
 }
 
-std::string fanotify_text(const Context&, const File& file) { return fmt::format("fanotify with {} marks", file.fanotify->marks.size()); }
+std::string inotify_text(const Context&, const File& file) {
+  return fmt::format("inotify with {} watches, {} events", file.inotify->watches.size(),
+                     file.inotify->events.size());
+}
+
+std::string fanotify_text(const Context&, const File& file) {
+  return fmt::format("fanotify with {} marks", file.fanotify->marks.size());
+}
 
 std::string signalfd_text(const Context&, const File& file) {
   return fmt::format("signalfd of {}", join(signal_set_names(file.signalfd->mask)));
@@ -159,7 +170,9 @@ std::string mqueue_text(const Context& context, const File& file) {
 }
 
 // Its name, as there is nothing more to say.
-std::string name_text(const Context&, const File& file) { return file_kind_name(file.head.kind); }
+std::string name_text(const Context&, const File& file) {
+  return file_kind_name(file.head.kind);
+}
 
 constexpr FileKindText kTexts[] = {
     {CRYO_FILE_PATH, path_text},

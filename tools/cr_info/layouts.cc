@@ -106,7 +106,8 @@ std::string member_difference(const btf& kernel, const btf_type* type, const Lay
   if (!place) return fmt::format("has no {}", path);
   const std::uint32_t offset = place->offset - base;
   if (offset != note.offset)
-    return fmt::format("{} is at {}, the module looks at {}", path, bits_text(offset), bits_text(note.offset));
+    return fmt::format("{} is at {}, the module looks at {}", path, bits_text(offset),
+                       bits_text(note.offset));
   if (note.bits != 0 && place->bits != note.bits)
     return fmt::format("{} has {} bytes, the module takes it for {}", path, place->bits / 8, note.bits / 8);
   return "";
@@ -173,7 +174,7 @@ Subjects subjects_of(const std::vector<LayoutNote>& notes) {
   Subjects subjects;
   for (const LayoutNote& note : notes) {
     if (note.kind == CRYO_LAYOUT_NOTE_GROUP) continue;
-    const Sort sort = of_structure(note)                          ? Sort::kStructure
+    const Sort sort = of_structure(note)                       ? Sort::kStructure
                       : note.kind == CRYO_LAYOUT_NOTE_FUNCTION ? Sort::kFunction
                                                                : Sort::kConstant;
     subjects[{sort, note_text(note.name), note.group}].notes.push_back(&note);
@@ -190,27 +191,27 @@ void for_each_named(Subjects& subjects, Sort sort, const std::string& name, Take
 
 void compare_type(const btf& kernel, const btf_type* type, Subjects& subjects) {
   if (btf_is_struct(type))
-    for_each_named(subjects, Sort::kStructure, btf__name_by_offset(&kernel, type->name_off),
-                   [&](Subject& subject) { subject.take(structure_difference(kernel, type, subject.notes)); });
+    for_each_named(
+        subjects, Sort::kStructure, btf__name_by_offset(&kernel, type->name_off),
+        [&](Subject& subject) { subject.take(structure_difference(kernel, type, subject.notes)); });
   if (btf_is_func(type))
-    for_each_named(subjects, Sort::kFunction, btf__name_by_offset(&kernel, type->name_off),
-                   [&](Subject& subject) {
-                     const std::string prototype = prototype_of(kernel, type);
-                     const std::string known = note_text(subject.notes.front()->detail);
-                     subject.take(is_one_of(prototype, known)
-                                      ? ""
-                                      : fmt::format("returns and takes {}, the module knows {}", prototype, known));
-                   });
+    for_each_named(
+        subjects, Sort::kFunction, btf__name_by_offset(&kernel, type->name_off), [&](Subject& subject) {
+          const std::string prototype = prototype_of(kernel, type);
+          const std::string known = note_text(subject.notes.front()->detail);
+          subject.take(is_one_of(prototype, known)
+                           ? ""
+                           : fmt::format("returns and takes {}, the module knows {}", prototype, known));
+        });
   if (!btf_is_enum(type)) return;
   for (std::uint32_t i = 0; i < btf_vlen(type); ++i) {
     const struct btf_enum& value = btf_enum(type)[i];
-    for_each_named(subjects, Sort::kConstant, btf__name_by_offset(&kernel, value.name_off),
-                   [&](Subject& subject) {
-                     const auto known = static_cast<std::int32_t>(subject.notes.front()->offset);
-                     subject.take(value.val == known
-                                      ? ""
-                                      : fmt::format("is {}, the module takes it for {}", value.val, known));
-                   });
+    for_each_named(
+        subjects, Sort::kConstant, btf__name_by_offset(&kernel, value.name_off), [&](Subject& subject) {
+          const auto known = static_cast<std::int32_t>(subject.notes.front()->offset);
+          subject.take(
+              value.val == known ? "" : fmt::format("is {}, the module takes it for {}", value.val, known));
+        });
   }
 }
 
@@ -258,7 +259,8 @@ std::vector<LayoutNote> parse_layouts(const std::string& bytes, const std::strin
   if (head.n_type != CRYO_LAYOUT_NOTE_TYPE || head.n_namesz != sizeof(CRYO_LAYOUT_NOTE_NAME) ||
       head.n_descsz % sizeof(LayoutNote) != 0 || bytes.size() < at || bytes.size() - at < head.n_descsz ||
       std::memcmp(bytes.data() + sizeof(head), CRYO_LAYOUT_NOTE_NAME, sizeof(CRYO_LAYOUT_NOTE_NAME)) != 0)
-    fail(EINVAL, "{} is a note of another version of Cryo: install module and tools of the same release", where);
+    fail(EINVAL, "{} is a note of another version of Cryo: install module and tools of the same release",
+         where);
   std::vector<LayoutNote> notes(head.n_descsz / sizeof(LayoutNote));
   std::memcpy(notes.data(), bytes.data() + at, head.n_descsz);
   return notes;
@@ -272,7 +274,9 @@ std::optional<std::vector<LayoutNote>> loaded_layouts() {
   return parse_layouts(bytes.str(), kLoadedNote);
 }
 
-std::vector<LayoutNote> file_layouts(const std::string& path) { return parse_layouts(section_of(path), path); }
+std::vector<LayoutNote> file_layouts(const std::string& path) {
+  return parse_layouts(section_of(path), path);
+}
 
 std::vector<LayoutDifference> compare_layouts(const std::vector<LayoutNote>& notes, const btf& kernel) {
   Subjects subjects = subjects_of(notes);
@@ -282,7 +286,8 @@ std::vector<LayoutDifference> compare_layouts(const std::vector<LayoutNote>& not
   std::vector<LayoutDifference> differences;
   for (const auto& [key, subject] : subjects) {
     const auto& [sort, name, group] = key;
-    // The compiler may have changed a function, or put it into its callers: then there is no type information.
+    // The compiler may have changed a function, or put it into its callers: then there is no type
+    // information.
     if (subject.fits || (!subject.seen && sort == Sort::kFunction)) continue;
     const auto without = groups.find(group);
     differences.push_back({title_of(sort, name), subject.seen ? subject.difference : "is not there",

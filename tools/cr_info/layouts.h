@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a module takes on trust about the kernel (kmod/compat/layout_note.h), against what a kernel says of itself.
+// What a module takes on trust about the kernel (kmod/compat/layout_note.h), against what a kernel says of
+// itself.
 #pragma once
 
 #include <optional>

@@ -32,7 +32,8 @@ int exit_code_of(const Error& error) {
 
 void print_json(const nlohmann::ordered_json& json) {
   // Paths are bytes, JSON is UTF-8: what is not becomes a replacement character.
-  fmt::print("{}\n", printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
+  fmt::print("{}\n",
+             printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)));
 }
 
 int show(const InfoOptions& options) {
@@ -43,8 +44,9 @@ int show(const InfoOptions& options) {
     json["section_list"] = sections_json(source, options.verbose > 0);
     print_json(json);
   } else {
-    const std::vector<Link> links =
-        options.file == "-" ? std::vector<Link>{} : links_of(context, {options.file, options.ancestors}, false);
+    const std::vector<Link> links = options.file == "-"
+                                        ? std::vector<Link>{}
+                                        : links_of(context, {options.file, options.ancestors}, false);
     print_report(context, source, links, options.verbose);
   }
   return context.obstacles.empty() ? kExitGood : kExitNewer;
@@ -77,7 +79,8 @@ int list(const InfoOptions& options) {
     print_json(directory_json(all));
   else
     print_directory(options.file, all);
-  const bool good = std::all_of(all.begin(), all.end(), [](const auto& listed) { return listed.state == "good"; });
+  const bool good =
+      std::all_of(all.begin(), all.end(), [](const auto& listed) { return listed.state == "good"; });
   return good ? kExitGood : kExitDamaged;
 }
 

@@ -33,9 +33,10 @@ void print_head(const Context& context, const Source& source, const std::vector<
     if (link.state != "good")
       fmt::print("  NOTE       cannot be restarted: {} is {}\n", printable(link.name), link.state);
   const bool alone = context.ancestors.empty();
-  fmt::print("  checksums  {}\n", !context.pages_verified ? "good; those of the memory contents were not verified"
-                                  : alone                 ? "all verified: good"
-                                                          : "those of its own verified: good (--chain verifies all)");
+  fmt::print("  checksums  {}\n", !context.pages_verified
+                                      ? "good; those of the memory contents were not verified"
+                                  : alone ? "all verified: good"
+                                          : "those of its own verified: good (--chain verifies all)");
   for (const std::string& obstacle : context.obstacles)
     fmt::print("  NOTE       this version cannot restart it: {}\n", printable(obstacle));
 }

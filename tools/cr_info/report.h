@@ -13,8 +13,8 @@
 
 namespace cryo {
 
-// To standard output.  verbose: 0, 1 (areas, registers), 2 (register sets, sections) or 3 (each section and field).
-// `links`: of what it needs; empty where that is not known.
+// To standard output.  verbose: 0, 1 (areas, registers), 2 (register sets, sections) or 3 (each section and
+// field). `links`: of what it needs; empty where that is not known.
 struct Link;
 void print_report(const Context& context, const Source& source, const std::vector<Link>& links, int verbose);
 
@@ -40,7 +40,8 @@ struct Link {
   std::string problem;
 };
 // `verify`: compare the pages, too, not only what tells the contexts apart.
-[[nodiscard]] Link link_of(const Context& context, std::uint32_t number, const AncestorPlace& place, bool verify);
+[[nodiscard]] Link link_of(const Context& context, std::uint32_t number, const AncestorPlace& place,
+                           bool verify);
 [[nodiscard]] std::vector<Link> links_of(const Context& context, const AncestorPlace& place, bool verify);
 void print_chain(const Context& context, const Source& source, const std::vector<Link>& links);
 [[nodiscard]] nlohmann::ordered_json chain_json(const Context& context, const Source& source,
@@ -61,7 +62,8 @@ void print_directory(const std::string& directory, const std::vector<ListedConte
 
 // The header of the file with each of its fields.
 [[nodiscard]] nlohmann::ordered_json file_header_json(const cryo_file_header& header);
-// Each section with each of its fields; there may be many of those of the layout: where pages and other sections are.
+// Each section with each of its fields; there may be many of those of the layout: where pages and other
+// sections are.
 [[nodiscard]] nlohmann::ordered_json sections_json(const Source& source, bool with_layout);
 void print_every_section(const Source& source);
 

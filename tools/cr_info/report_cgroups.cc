@@ -22,7 +22,8 @@ void print_cgroups(const Context& context) {
   for (const ControlGroup& group : context.cgroups) {
     fmt::print("\ncontrol group {}\n", printable(group.path));
     if (group.head.flags & CRYO_CGROUP_OWN)
-      fmt::print("  of the job alone, mode {:04o}, user {}, group {}{}\n", group.head.mode, group.head.uid, group.head.gid,
+      fmt::print("  of the job alone, mode {:04o}, user {}, group {}{}\n", group.head.mode, group.head.uid,
+                 group.head.gid,
                  group.head.flags & CRYO_CGROUP_PARTIAL ? ", without all of its settings" : "");
     if (group.head.files_uid != group.head.uid || group.head.files_gid != group.head.gid)
       fmt::print("  delegated to user {}, group {}\n", group.head.files_uid, group.head.files_gid);

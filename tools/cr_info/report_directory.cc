@@ -29,8 +29,8 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Regular files that begin as a context does, or with what zstd(1) writes; and links of others that are not followed, as nobody knows
-// what they lead to. Nothing that is no file is opened for reading.
+// Regular files that begin as a context does, or with what zstd(1) writes; and links of others that are not
+// followed, as nobody knows what they lead to. Nothing that is no file is opened for reading.
 bool may_be_context(const std::string& path) {
   const FoundContext found = open_regular_context(path);
   const UniqueFd& fd = found.place;
@@ -52,9 +52,11 @@ std::vector<std::string> names_in(const std::string& directory) {
   (void)fd.release();
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(entries.get()))
-    if (entry->d_name[0] != '.' && may_be_context(directory + "/" + entry->d_name)) names.emplace_back(entry->d_name);
-  std::sort(names.begin(), names.end(),
-            [](const std::string& a, const std::string& b) { return ::strverscmp(a.c_str(), b.c_str()) < 0; });
+    if (entry->d_name[0] != '.' && may_be_context(directory + "/" + entry->d_name))
+      names.emplace_back(entry->d_name);
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return ::strverscmp(a.c_str(), b.c_str()) < 0;
+  });
   return names;
 }
 
@@ -81,15 +83,16 @@ void set_incomplete(ListedContext& listed, const std::string& name, std::string_
 }
 
 // Those in the directory are looked at by themselves: as each is the one that it was, its own checksums tell.
-void look_at_needs(Looked& looked, const Context& context, const std::string& path, const std::string& directory,
-                   bool verify) {
+void look_at_needs(Looked& looked, const Context& context, const std::string& path,
+                   const std::string& directory, bool verify) {
   const AncestorPlace place{path, {}};
   for (std::uint32_t number = 1; number <= context.ancestors.size(); ++number) {
     const Ancestor& ancestor = context.ancestors[number - 1];
     const bool here = ancestor.name.find('/') == std::string::npos &&
                       std::filesystem::path(looked.file).parent_path() == directory;
     const Link link = link_of(context, number, place, verify && !here);
-    if (link.state != "good" && looked.listed.problem.empty()) set_incomplete(looked.listed, link.name, link.state);
+    if (link.state != "good" && looked.listed.problem.empty())
+      set_incomplete(looked.listed, link.name, link.state);
     if (here) looked.needs.push_back({ancestor.name, real_path_of(ancestor_path(ancestor, place))});
   }
 }

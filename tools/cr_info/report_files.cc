@@ -56,7 +56,8 @@ void print_files(const Context& context, const Process& process) {
   for (const cryo_fd& fd : process.fds) {
     const File& file = context.file(fd.file);
     fmt::print("    {:>5}  {} [{}{}]\n", fd.fd, file_text(context, file),
-               join(open_flag_names(context.header.arch, file.head.flags)), (fd.flags & CRYO_FD_CLOEXEC) ? " close-on-exec" : "");
+               join(open_flag_names(context.header.arch, file.head.flags)),
+               (fd.flags & CRYO_FD_CLOEXEC) ? " close-on-exec" : "");
   }
   for (const cryo_lock& lock : process.locks)
     fmt::print("    {} of {}\n", lock_text(lock), printable(context.file(lock.file).path));

@@ -335,9 +335,11 @@ Json json_of(const Context& context, const File& file) {
                       {"capabilities", hex(file.opener->head.cap_effective)}};
   if (file.net != 0) json["net"] = file.net;
   for (const SocketGroup& group : file.groups)
-    json["groups"].push_back({{"address", group_text(group)}, {"device", group.device}, {"sources", group.sources.size()}});
+    json["groups"].push_back(
+        {{"address", group_text(group)}, {"device", group.device}, {"sources", group.sources.size()}});
   for (const SocketDevice& device : file.devices)
-    json["devices"].push_back({{"level", device.head.level}, {"option", device.head.name}, {"device", device.device}});
+    json["devices"].push_back(
+        {{"level", device.head.level}, {"option", device.head.name}, {"device", device.device}});
   if (file.filter)
     json["filter"] = {{"instructions", file.filter->filter.size()},
                       {"locked", (file.filter->head.flags & CRYO_SOCK_FILTER_LOCKED) != 0},

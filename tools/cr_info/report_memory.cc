@@ -108,8 +108,8 @@ void print_guards(const Context& context, const Mm& mm, int verbose) {
 
 void print_aio(const Mm& mm) {
   for (const AioContext& aio : mm.aio)
-    fmt::print("    asynchronous I/O context {:#x}: {} requests, {} events wait\n", aio.head.start, aio.head.max_reqs,
-               aio.events.size() / CRYO_AIO_EVENT_SIZE);
+    fmt::print("    asynchronous I/O context {:#x}: {} requests, {} events wait\n", aio.head.start,
+               aio.head.max_reqs, aio.events.size() / CRYO_AIO_EVENT_SIZE);
 }
 
 void print_hugetlb(const Mm& mm) {
@@ -133,8 +133,7 @@ void print_memory(const Context& context, const Mm& mm, int verbose) {
   fmt::print("  memory       {} in {} areas, {} in the context\n", bytes_text(totals.mapped), mm.vmas.size(),
              bytes_text(totals.saved));
   print_summary(mm, saved);
-  if (totals.shared != 0)
-    fmt::print("    shared with processes before it: {}\n", bytes_text(totals.shared));
+  if (totals.shared != 0) fmt::print("    shared with processes before it: {}\n", bytes_text(totals.shared));
   print_excluded(context, mm, verbose);
   print_used(context, mm);
   print_guards(context, mm, verbose);

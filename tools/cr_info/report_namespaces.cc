@@ -59,7 +59,8 @@ std::string contents_text(const Context& context, std::uint32_t id) {
                        (ns.user->flags & CRYO_USER_SETGROUPS) ? "" : "; no setgroups");
   if (!ns.cgroup.empty()) return fmt::format("root {}", printable(ns.cgroup));
   if (ns.mnt)
-    return fmt::format("{} mounts{}{}{}", ns.mnt->mounts.size(), ns.root ? "; a root directory of its own" : "", new_mounts_text(*ns.mnt),
+    return fmt::format("{} mounts{}{}{}", ns.mnt->mounts.size(),
+                       ns.root ? "; a root directory of its own" : "", new_mounts_text(*ns.mnt),
                        files_text(context, id));
   return pid_text(ns.head);
 }

@@ -128,7 +128,8 @@ std::string restart_text(const cryo_thread& head) {
   std::string text = fmt::format(", interrupted {}", restart_kind_name(head.restart.kind));
   constexpr std::uint32_t kRemaining = 1;
   if ((head.restart.time_flags & kRemaining) == 0) return text;
-  text += head.restart.time_ns > 0 ? fmt::format(" with {} to go", duration_text(head.restart.time_ns)) : ", whose time is over";
+  text += head.restart.time_ns > 0 ? fmt::format(" with {} to go", duration_text(head.restart.time_ns))
+                                   : ", whose time is over";
   return text;
 }
 
@@ -211,8 +212,8 @@ void print_process(const Context& context, const Process& process, int verbose) 
   print_creds(process);
   print_namespaces(process);
   if (process.terminal)
-    fmt::print("  terminal     {}x{}, foreground group {}{}\n", process.terminal->columns, process.terminal->rows,
-               process.terminal->pgid, terminal_modes(*process.terminal));
+    fmt::print("  terminal     {}x{}, foreground group {}{}\n", process.terminal->columns,
+               process.terminal->rows, process.terminal->pgid, terminal_modes(*process.terminal));
   if (!process.cgroup.empty() && process.cgroup != "/")
     fmt::print("  cgroup       {}\n", printable(process.cgroup));
   print_queue("process", process.pending);

@@ -185,12 +185,13 @@ class Tail {
 };
 
 Json section_json(const SectionScanner& scanner, const Section& section) {
-  Json json = {{"section", section_name(section.head.type)},
-               {"offset", section.offset},
-               {"object", section.head.object},
-               {"required", (section.head.flags & CRYO_SECF_REQUIRED) != 0},
-               {"bytes", section.head.length},
-               {"header", structure_json(schema_section_header(), std::as_bytes(std::span(&section.head, 1)))}};
+  Json json = {
+      {"section", section_name(section.head.type)},
+      {"offset", section.offset},
+      {"object", section.head.object},
+      {"required", (section.head.flags & CRYO_SECF_REQUIRED) != 0},
+      {"bytes", section.head.length},
+      {"header", structure_json(schema_section_header(), std::as_bytes(std::span(&section.head, 1)))}};
   const SchemaSection* const known = schema_section(section.head.type);
   if (known == nullptr || section.head.type == CRYO_SEC_PAGE_DATA) return json;
   const Bytes payload = scanner.payload(section);
@@ -235,7 +236,9 @@ std::string values_text(const Json& json) {
 
 }  // namespace
 
-Json file_header_json(const cryo_file_header& header) { return structure_json(schema_file_header(), std::as_bytes(std::span(&header, 1))); }
+Json file_header_json(const cryo_file_header& header) {
+  return structure_json(schema_file_header(), std::as_bytes(std::span(&header, 1)));
+}
 
 Json sections_json(const Source& source, bool with_layout) {
   Json all = Json::array();

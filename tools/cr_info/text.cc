@@ -126,9 +126,9 @@ std::vector<std::string> vma_flag_names(std::uint64_t flags) {
 
 std::vector<std::string> inode_flag_names(std::uint32_t flags) {
   static constexpr Bit kBits[] = {
-      {CRYO_INODE_DELETED, "deleted"}, {CRYO_INODE_CONTENTS, "contents"},
-      {CRYO_INODE_MEMFD, "memfd"},     {CRYO_INODE_SHMEM, "shared-memory"},
-      {CRYO_INODE_SYSV, "system-v"},   {CRYO_INODE_POSIX_SHM, "posix-shared-memory"},
+      {CRYO_INODE_DELETED, "deleted"},  {CRYO_INODE_CONTENTS, "contents"},
+      {CRYO_INODE_MEMFD, "memfd"},      {CRYO_INODE_SHMEM, "shared-memory"},
+      {CRYO_INODE_SYSV, "system-v"},    {CRYO_INODE_POSIX_SHM, "posix-shared-memory"},
       {CRYO_INODE_FALLBACK, "fallback"}};
   return bit_names(flags, kBits);
 }
@@ -196,14 +196,15 @@ std::vector<std::string> capability_names(std::uint64_t mask) {
 }
 
 std::string_view vma_name(const Mm& mm, const cryo_vma& vma) {
-  const auto name = std::lower_bound(mm.names.begin(), mm.names.end(), vma.start,
-                                     [](const VmaName& n, std::uint64_t start) { return n.head.start < start; });
+  const auto name =
+      std::lower_bound(mm.names.begin(), mm.names.end(), vma.start,
+                       [](const VmaName& n, std::uint64_t start) { return n.head.start < start; });
   return name != mm.names.end() && name->head.start == vma.start ? std::string_view(name->text) : "";
 }
 
 std::string vma_kind_name(std::uint32_t kind) {
   static constexpr std::array kNames = {"anonymous", "file",     "shared-memory", "vdso",
-                                        "vvar",      "vsyscall", "system-v", "aio-ring"};
+                                        "vvar",      "vsyscall", "system-v",      "aio-ring"};
   return name_of(kNames, kind, "kind");
 }
 

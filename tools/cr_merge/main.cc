@@ -36,7 +36,7 @@ struct Arguments {
   bool sync = true;
   bool verbose = false;
   bool any_owner = false;  // another user may have written what a privileged caller merges
-  bool done = false;  // --help or --version
+  bool done = false;       // --help or --version
 };
 
 struct Usage {

@@ -84,10 +84,11 @@ constexpr option kLongOptions[] = {
     {"freeze", no_argument, nullptr, kStop},
     {"early-stop", no_argument, nullptr, kStop},  // hidden: BLCR's; all of ours come before the process runs
     {"early-abort", no_argument, nullptr, kAbort},  // hidden
-    {"early-abrt", no_argument, nullptr, kAbort},  // hidden
-    {"omit-maybe", no_argument, nullptr, kOmit},  // hidden: BLCR's; its child is of the scope, or not, as any other is
+    {"early-abrt", no_argument, nullptr, kAbort},   // hidden
+    {"omit-maybe", no_argument, nullptr,
+     kOmit},  // hidden: BLCR's; its child is of the scope, or not, as any other is
     {"omit-always", no_argument, nullptr, kOmit},  // hidden
-    {"omit-never", no_argument, nullptr, kOmit},  // hidden
+    {"omit-never", no_argument, nullptr, kOmit},   // hidden
     {"term", no_argument, nullptr, kTerm},
     {"abort", no_argument, nullptr, kAbort},
     {"kill", no_argument, nullptr, kKill},
@@ -207,7 +208,9 @@ Commands to run (by /bin/sh):
 
 int signal_number(const char* text) {
   const auto number = parse_signal(text);
-  if (!number) throw BadArguments{fmt::format("'{}' is neither a signal number (1 to {}) nor a name (TERM)", text, SIGRTMAX), {}};
+  if (!number)
+    throw BadArguments{
+        fmt::format("'{}' is neither a signal number (1 to {}) nor a name (TERM)", text, SIGRTMAX), {}};
   return *number;
 }
 
@@ -522,7 +525,8 @@ void Parser::take_operand(int argc, char** argv) {
   }
   if (!have_source_) throw BadArguments{"no context file given", {}};
   // Ids of there are nothing to whoever asked for the restart.
-  if (arguments_.pid_ns && arguments_.report_fd) throw BadArguments{"--pid-ns and --report-fd exclude each other", {}};
+  if (arguments_.pid_ns && arguments_.report_fd)
+    throw BadArguments{"--pid-ns and --report-fd exclude each other", {}};
   arguments_.restart.source = source_path(arguments_);
 }
 

@@ -31,8 +31,8 @@ struct RestartArguments {
   bool quiet = false;
   bool verbose = false;
   bool check_only = false;
-  bool pid_ns = false;           // in a pid namespace of its own
-  bool wait_for_all = false;     // for all first processes of the job, not its leader alone
+  bool pid_ns = false;        // in a pid namespace of its own
+  bool wait_for_all = false;  // for all first processes of the job, not its leader alone
 };
 
 // A bad command line; the text may be empty when getopt has said it already.

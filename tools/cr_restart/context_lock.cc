@@ -12,8 +12,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -69,7 +69,8 @@ std::string executable_of(const std::string& process) {
   return path;
 }
 
-// Of one of the processes that have locked the file, as /proc/locks shows them: is it a restart of the caller's user?
+// Of one of the processes that have locked the file, as /proc/locks shows them: is it a restart of the
+// caller's user?
 bool is_restart(long pid) {
   struct stat status {};
   const std::string process = fmt::format("/proc/{}", pid);
@@ -104,7 +105,8 @@ ContextLock::ContextLock(const std::string& file, const std::function<void(const
     if (errno != EWOULDBLOCK || is_held_by_us(status)) return;
     if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     const auto waited = Clock::now() - begin;
-    if (waited > kSilence && !told) say(fmt::format("waiting for whoever has {} locked (flock(2)): another restart of it?", file));
+    if (waited > kSilence && !told)
+      say(fmt::format("waiting for whoever has {} locked (flock(2)): another restart of it?", file));
     told = told || waited > kSilence;
     if (waited > kPatience && !is_held_by_restart(status)) {
       say(fmt::format(

@@ -25,7 +25,8 @@ constexpr std::size_t kKernelSigsetBytes = 8;  // of rt_sigprocmask(2), on all a
 const Job* forward_job = nullptr;  // none: it has ended
 JobTerminal* job_terminal = nullptr;
 
-// The terminal sends it to a whole process group; that it has been hung up it tells the leader of its session alone.
+// The terminal sends it to a whole process group; that it has been hung up it tells the leader of its session
+// alone.
 bool is_from_terminal(int signal, const siginfo_t* info) {
   if (info->si_code != SI_KERNEL) return false;
   switch (signal) {
@@ -46,11 +47,12 @@ bool is_led_by_other(pid_t group, pid_t child) {
   return group != child && std::find(all.begin(), all.end(), group) != all.end();
 }
 
-// A child in our group has got what the terminal sends already; of another group all are to get it, once.  Who continues this process
-// continues what has been stopped with it.
+// A child in our group has got what the terminal sends already; of another group all are to get it, once. Who
+// continues this process continues what has been stopped with it.
 void pass_on(pid_t child, int signal, const siginfo_t* info) {
   const pid_t group = ::getpgid(child);
-  const bool terminal = is_from_terminal(signal, info), whole = (terminal || signal == SIGCONT) && group > 0 && group != ::getpgrp();
+  const bool terminal = is_from_terminal(signal, info),
+             whole = (terminal || signal == SIGCONT) && group > 0 && group != ::getpgrp();
   if (terminal && group == ::getpgrp()) return;
   if (whole && is_led_by_other(group, child)) return;
   if (info->si_code == SI_QUEUE)
@@ -98,7 +100,8 @@ sigset_t block_all_signals() {
   sigset_t all, old;
   std::memset(&all, 0xff, sizeof(all));
   sigemptyset(&old);
-  // Not by the C library, which leaves out 32 and 33, its own: a timer with SIGEV_THREAD sends one to what is being made.
+  // Not by the C library, which leaves out 32 and 33, its own: a timer with SIGEV_THREAD sends one to what is
+  // being made.
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, kKernelSigsetBytes);
   return old;
 }
@@ -159,8 +162,9 @@ void drop_pending(int signal) {
   ::sigaction(signal, &old, nullptr);
 }
 
-// The terminal has sent its signal to the group of the job, and not to this one.  A restart in our place may have another group in the
-// foreground than its own, that of its job; and stops for the terminal when this one has that.
+// The terminal has sent its signal to the group of the job, and not to this one.  A restart in our place may
+// have another group in the foreground than its own, that of its job; and stops for the terminal when this
+// one has that.
 void stop_with(const Job& job, pid_t child, JobTerminal& terminal) {
   const UniqueFd tty(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   const pid_t group = ::getpgid(child);
@@ -184,8 +188,9 @@ void stop_with(const Job& job, pid_t child, JobTerminal& terminal) {
 
 namespace {
 
-// False: `child` runs, and may have been stopped meanwhile.  It is not waited for as stopped: by which signal it was stopped, the next
-// checkpoint wants to know, too.  Its number may be somebody else's once it has been waited for: no signal comes between the two.
+// False: `child` runs, and may have been stopped meanwhile.  It is not waited for as stopped: by which signal
+// it was stopped, the next checkpoint wants to know, too.  Its number may be somebody else's once it has been
+// waited for: no signal comes between the two.
 std::optional<bool> wait_for_one(const Job& job, pid_t& child, int& status, JobTerminal& terminal) {
   siginfo_t info{};
   const int result = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT);

@@ -23,7 +23,8 @@ struct Job {
 // Blocks all signals; returns the mask that was in force.
 sigset_t block_all_signals();
 
-// While it lives, signals go to `job`, also those that came meanwhile: `mask` is put in force.  Then they are caught, and do nothing.
+// While it lives, signals go to `job`, also those that came meanwhile: `mask` is put in force.  Then they are
+// caught, and do nothing.
 class Forwarding {
  public:
   Forwarding(const Job& job, const sigset_t& mask, JobTerminal& terminal);
@@ -34,8 +35,9 @@ class Forwarding {
 
 // Waits for the end of `child`; status as waitpid(2) gives it.
 [[nodiscard]] int wait_for(pid_t child);
-// The same for all of the job.  When one is stopped, and has the terminal in a process group of its own, this process stops as well, as
-// whoever has started it waits for that; continued, it continues the job.  None: it cannot be waited for.
+// The same for all of the job.  When one is stopped, and has the terminal in a process group of its own, this
+// process stops as well, as whoever has started it waits for that; continued, it continues the job.  None: it
+// cannot be waited for.
 [[nodiscard]] std::optional<int> wait_for_job(Job& job, JobTerminal& terminal);
 
 // Ends this process as the child ended: with its exit status, or by the same signal.

@@ -207,8 +207,8 @@ Outcome Tool::attend(Job job, const sigset_t& mask) {
   }
 }
 
-// Those whose parents are not in the context, in the order of their ids there: children of this process.  As a shell does of a pipeline, it ends
-// as the last of its leader's group.
+// Those whose parents are not in the context, in the order of their ids there: children of this process.  As
+// a shell does of a pipeline, it ends as the last of its leader's group.
 Job whole_job(const Context& context, const Restart::PidOf& pid_of, const Process& leader) {
   std::map<std::int32_t, const Process*> all;
   for (const Process& process : context.processes) all.emplace(process.head.pid, &process);
@@ -265,7 +265,8 @@ std::optional<Job> Tool::launch() {
   if (!map) verify_all(context, chain);  // else the restart does, but for what is mapped
   Restart restart(context, chain, arguments_.restart);
   std::optional<ContextLock> lock;
-  if (!arguments_.fd && arguments_.restart.restore_pid && !arguments_.check_only) lock.emplace(arguments_.file, [this](const std::string& text) { say(text); });
+  if (!arguments_.fd && arguments_.restart.restore_pid && !arguments_.check_only)
+    lock.emplace(arguments_.file, [this](const std::string& text) { say(text); });
   const Findings findings = restart.check();
   // A context of another machine is as good as none.
   if (reporter_ && (findings.problems.empty() || findings.problems.front().code != kErrBadArch))

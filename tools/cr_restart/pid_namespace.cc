@@ -31,8 +31,8 @@
 namespace cryo {
 namespace {
 
-constexpr int kOwnIds = 4096;              // the last ids before pid_max: those of cr_restart, which are seldom a job's
-constexpr useconds_t kFirstLook = 10000;   // us, at whether anybody is left;
+constexpr int kOwnIds = 4096;  // the last ids before pid_max: those of cr_restart, which are seldom a job's
+constexpr useconds_t kFirstLook = 10000;  // us, at whether anybody is left;
 constexpr useconds_t kLongestLook = 1000000;
 
 struct PipeEnds {
@@ -106,8 +106,8 @@ void skip_low_ids() {
   std::ofstream("/proc/sys/kernel/ns_last_pid") << std::max(last - kOwnIds, 1);
 }
 
-// Process 1.  Its namespace would end with it: it stays while anybody else is there.  `inside` ends with cr_restart; until its children are
-// ours there is a moment.
+// Process 1.  Its namespace would end with it: it stays while anybody else is there.  `inside` ends with
+// cr_restart; until its children are ours there is a moment.
 [[noreturn]] void be_first(const UniqueFd& ready, const UniqueFd& inside) {
   ::signal(SIGCHLD, SIG_IGN);  // nobody waits for the orphans of a job
   int error = 0;
@@ -121,7 +121,9 @@ void skip_low_ids() {
   if (kept > 0) ::close_range(0, kept - 1, 0);
   ::close_range(kept + 1, ~0U, 0);
   for (char byte; ::read(inside.get(), &byte, 1) != 0 || errno == EINTR;) errno = 0;
-  for (useconds_t look = kFirstLook; ::kill(-1, 0) == 0 || errno != ESRCH; look = std::min(2 * look, kLongestLook)) ::usleep(look);
+  for (useconds_t look = kFirstLook; ::kill(-1, 0) == 0 || errno != ESRCH;
+       look = std::min(2 * look, kLongestLook))
+    ::usleep(look);
   ::_exit(0);
 }
 
@@ -131,7 +133,8 @@ void drop_capabilities(std::uint64_t bounding) {
     if ((bounding >> capability & 1) == 0) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capset, &head, none) != 0) fail_errno("--pid-ns: cannot drop the capabilities that the user namespace gives");
+  if (::syscall(SYS_capset, &head, none) != 0)
+    fail_errno("--pid-ns: cannot drop the capabilities that the user namespace gives");
 }
 
 void await_first(const UniqueFd& ready) {

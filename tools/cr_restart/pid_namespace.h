@@ -6,10 +6,11 @@
 
 namespace cryo {
 
-// Makes one, with a mount namespace for its /proc, and for a caller without CAP_SYS_ADMIN in a user namespace that has the caller's own
-// numbers only.  Returns nothing in a child, which goes on inside, without more rights than the caller has.  In the caller, to which
-// signals come as if it were that child, returns how it ended, as waitpid(2) tells it.  Process 1 of the namespace stays until the last
-// process there has ended.  Throws Error.
+// Makes one, with a mount namespace for its /proc, and for a caller without CAP_SYS_ADMIN in a user namespace
+// that has the caller's own numbers only.  Returns nothing in a child, which goes on inside, without more
+// rights than the caller has.  In the caller, to which signals come as if it were that child, returns how it
+// ended, as waitpid(2) tells it.  Process 1 of the namespace stays until the last process there has ended.
+// Throws Error.
 [[nodiscard]] std::optional<int> enter_pid_namespace();
 
 }  // namespace cryo

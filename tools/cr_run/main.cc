@@ -96,7 +96,8 @@ std::string preload_value(const std::string& library, std::string_view before) {
   return value;
 }
 
-// Takes CRYO_PLUGINS out of the environment, by which libcr_run loads plug-ins into whoever loads it: cr_run only looks for it.
+// Takes CRYO_PLUGINS out of the environment, by which libcr_run loads plug-ins into whoever loads it: cr_run
+// only looks for it.
 std::optional<std::string> take_plugins() {
   const char* const names = std::getenv(kPluginsVariable);
   if (names == nullptr) return std::nullopt;
@@ -145,7 +146,14 @@ void consent(bool given) {
   std::exit(kExitUsage);
 }
 
-enum : int { kOptionRun = 256, kOptionOmit, kOptionNoConsent, kOptionPlugin, kOptionCpuBaseline, kOptionVersion };
+enum : int {
+  kOptionRun = 256,
+  kOptionOmit,
+  kOptionNoConsent,
+  kOptionPlugin,
+  kOptionCpuBaseline,
+  kOptionVersion
+};
 constexpr option kLongOptions[] = {
     {"run", no_argument, nullptr, kOptionRun},
     {"omit", no_argument, nullptr, kOptionOmit},

@@ -166,6 +166,7 @@ NamedValues cpu(std::span<const std::byte> payload) {
 
 }  // namespace
 
-const ArchDescription kDescribeAarch64 = {CRYO_ARCH_AARCH64, "aarch64", place, registers, cpu, {0200000, 0400000, 040000, 0100000}};
+const ArchDescription kDescribeAarch64 = {CRYO_ARCH_AARCH64, "aarch64", place,
+                                          registers,         cpu,       {0200000, 0400000, 040000, 0100000}};
 
 }  // namespace cryo

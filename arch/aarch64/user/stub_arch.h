@@ -76,7 +76,10 @@ using Entry = void (*)(void*);
 }
 
 [[gnu::always_inline]] inline void set_tag(std::uint64_t address, std::uint64_t tag) {
-  asm volatile(".arch armv8.5-a+memtag\n\tstg %0, [%1]" : : "r"(address | tag << 56), "r"(address) : "memory");
+  asm volatile(".arch armv8.5-a+memtag\n\tstg %0, [%1]"
+               :
+               : "r"(address | tag << 56), "r"(address)
+               : "memory");
 }
 
 [[gnu::always_inline]] inline void set_tags(std::uint64_t address, const std::byte* tags,

@@ -115,6 +115,7 @@ NamedValues cpu(std::span<const std::byte> payload) {
 
 }  // namespace
 
-const ArchDescription kDescribePpc64le = {CRYO_ARCH_PPC64LE, "ppc64le", place, registers, cpu, {0400000, 0200000, 040000, 0100000}};
+const ArchDescription kDescribePpc64le = {CRYO_ARCH_PPC64LE, "ppc64le", place,
+                                          registers,         cpu,       {0400000, 0200000, 040000, 0100000}};
 
 }  // namespace cryo

@@ -119,6 +119,7 @@ NamedValues cpu(std::span<const std::byte> payload) {
 
 }  // namespace
 
-const ArchDescription kDescribeX86_64 = {CRYO_ARCH_X86_64, "x86_64", place, registers, cpu, {040000, 0100000, 0200000, 0400000}};
+const ArchDescription kDescribeX86_64 = {CRYO_ARCH_X86_64, "x86_64", place,
+                                         registers,        cpu,      {040000, 0100000, 0200000, 0400000}};
 
 }  // namespace cryo

@@ -61,8 +61,8 @@ std::string component_names(std::uint64_t mask) {
   return names;
 }
 
-constexpr int kRequestPermission = 0x1023;                     // ARCH_REQ_XCOMP_PERM
-constexpr std::size_t kXstateInUse = 512;                      // XSTATE_BV
+constexpr int kRequestPermission = 0x1023;                         // ARCH_REQ_XCOMP_PERM
+constexpr std::size_t kXstateInUse = 512;                          // XSTATE_BV
 constexpr std::uint64_t kXstateOnDemand = std::uint64_t{1} << 18;  // as Linux has it: AMX data
 
 std::uint64_t requested_registers(const Process& process) {
@@ -179,8 +179,8 @@ void check_registers(const Context& context, std::vector<CpuProblem>& problems) 
   const XstateLayout own = own_xstate();
   for (const Process& process : context.processes) {
     if (const std::uint64_t missing = requested_registers(process) & ~own.components; missing != 0)
-      problems.push_back({fmt::format("pid {} has asked for registers that this CPU lacks: {}", process.head.pid,
-                                      component_names(missing)),
+      problems.push_back({fmt::format("pid {} has asked for registers that this CPU lacks: {}",
+                                      process.head.pid, component_names(missing)),
                           true});
     for (const Thread& thread : process.threads) {
       const Regset* xstate = find_regset(thread.regsets, NT_X86_XSTATE);

@@ -9,7 +9,8 @@
 //   clone_thread()    clone3(2) whose child calls entry(argument) on the stack of @args; the entry
 //                     does not return
 //   enter()           leave this stack for another one and call entry(argument) there
-//   set_tags()        the tags of memory from an address on, as in a PAGE_TAGS section, so many bytes of them;
+//   set_tags()        the tags of memory from an address on, as in a PAGE_TAGS section, so many bytes of
+//   them;
 //                     nobody asks for that where tagged_protection() is 0
 //   claim_registers() uses registers of a kind for which the kernel keeps no room until a thread uses them;
 //                     which, says registers_to_claim()

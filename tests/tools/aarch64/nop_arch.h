@@ -3,6 +3,6 @@
 #ifndef NOP_ARCH_H
 #define NOP_ARCH_H
 
-#define NOP	"nop"
+#define NOP "nop"
 
 #endif

@@ -42,8 +42,9 @@ void check_machine(const Context& context, Findings& findings) {
 // The ids of all that has to be forked, helpers included, and the order to do it in.
 void check_tree(const Context& context, const RestartOptions& options, Findings& findings) {
   // One that has exited, be it in the place of cr_checkpoint, knows nobody.
-  const auto living = std::count_if(context.processes.begin(), context.processes.end(),
-                                    [](const Process& process) { return (process.head.flags & CRYO_PROC_ZOMBIE) == 0; });
+  const auto living =
+      std::count_if(context.processes.begin(), context.processes.end(),
+                    [](const Process& process) { return (process.head.flags & CRYO_PROC_ZOMBIE) == 0; });
   if (living > 1 && !options.restore_pid)
     findings.problem(EINVAL,
                      "the context holds {} processes: they know each other by their pids, which have "
@@ -109,7 +110,8 @@ void check_exited(const Process& process, const Creds& own, Findings& findings) 
 
 NodeMask nodes_for(const Context& context, const Process& process, const RestartOptions& options) {
   const bool asks = !context.mm(process.head.mm).mempolicies.empty() ||
-                    std::any_of(process.threads.begin(), process.threads.end(), [](const Thread& thread) { return thread.mempolicy.has_value(); });
+                    std::any_of(process.threads.begin(), process.threads.end(),
+                                [](const Thread& thread) { return thread.mempolicy.has_value(); });
   if (!asks || options.cgroups == CgroupPolicy::kLeave) return asks ? nodes_to_be_had() : NodeMask();
   return nodes_to_be_had(context, static_cast<std::size_t>(&process - context.processes.data()));
 }
@@ -118,7 +120,8 @@ NodeMask nodes_for(const Context& context, const Process& process, const Restart
 
 namespace {
 
-void check_all_room(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings) {
+void check_all_room(const Context& context, const RestartOptions& options, const Creds& own,
+                    Findings& findings) {
   const ContentsSizes sizes = contents_sizes(context);
   const std::set<std::uint32_t> in_memory = check_room(context, options, own, sizes, findings);
   const MemoryNeeds needs = memory_needs(context, options, sizes, in_memory);
@@ -141,7 +144,8 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
   check_cpu(context, chain, options, findings);
   check_code(context, options, findings);
   check_tree(context, options, findings);
-  if (options.cgroups == CgroupPolicy::kMake || options.cgroups == CgroupPolicy::kStrict) reach_outer_cgroups();
+  if (options.cgroups == CgroupPolicy::kMake || options.cgroups == CgroupPolicy::kStrict)
+    reach_outer_cgroups();
   const CpuMask cpus = cpus_to_be_had();
   const int oom_score_adj = std::atoi(read_proc("self/oom_score_adj").c_str());
   for (const Process& process : context.processes) {
@@ -149,7 +153,8 @@ Findings check_context(const Context& context, const Chain& chain, const Restart
       check_exited(process, own, findings);
       continue;
     }
-    const CheckInput input{context, process, options, own, oom_score_adj, cpus, nodes_for(context, process, options)};
+    const CheckInput input{
+        context, process, options, own, oom_score_adj, cpus, nodes_for(context, process, options)};
     check_process(input, findings);
     check_threads(input, findings);
     check_memory(input, findings);

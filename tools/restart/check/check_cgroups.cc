@@ -76,7 +76,8 @@ std::string CgroupChecker::why_not_made(const ControlGroup& group) const {
   if (!(group.head.flags & CRYO_CGROUP_OWN))
     return "it does not exist, and is not recreated: processes outside the job were in it, or its settings "
            "could not be read";
-  if (is_strict() && (group.head.flags & CRYO_CGROUP_PARTIAL)) return "its settings are not all in the context";
+  if (is_strict() && (group.head.flags & CRYO_CGROUP_PARTIAL))
+    return "its settings are not all in the context";
   const std::string parent = group_above(group.path);
   if (to_be_made_.contains(parent)) return {};
   if (names::access(root_ + parent, F_OK) != 0) return fmt::format("the one above it: {}", errno_text(errno));
@@ -90,11 +91,14 @@ void CgroupChecker::check_controllers(const ControlGroup& group) {
   const std::string file = root_ + parent + "/cgroup.subtree_control";
   const std::vector<std::string> there = controllers_in(text_at(file));
   std::set<std::string> wanted;
-  for (const CgroupSetting& setting : group.settings) wanted.insert(setting.name.substr(0, setting.name.find('.')));
-  for (const std::string& controller : controllers_in(setting_of(group, "cgroup.subtree_control"))) wanted.insert(controller);
+  for (const CgroupSetting& setting : group.settings)
+    wanted.insert(setting.name.substr(0, setting.name.find('.')));
+  for (const std::string& controller : controllers_in(setting_of(group, "cgroup.subtree_control")))
+    wanted.insert(controller);
   for (const std::string& controller : wanted)
     if (controller != "cgroup" && std::find(there.begin(), there.end(), controller) == there.end())
-      complain(fmt::format("control group {}: controller {} is not enabled in {}", group.path, controller, file));
+      complain(
+          fmt::format("control group {}: controller {} is not enabled in {}", group.path, controller, file));
 }
 
 void CgroupChecker::check_group(const ControlGroup& group) {
@@ -117,29 +121,34 @@ void CgroupChecker::check_process(std::size_t index) {
   const std::string why = cgroup_obstacle(context_, index, to_be_made_.contains(process.cgroup));
   if (why.empty()) return;
   if (is_strict())
-    findings_.problem(EPERM, "pid {}: cannot be in its control group {}: {}{}", process.head.pid, process.cgroup, why,
-                      rights_text(context_, index));
+    findings_.problem(EPERM, "pid {}: cannot be in its control group {}: {}{}", process.head.pid,
+                      process.cgroup, why, rights_text(context_, index));
   else if (makes() && told_.insert(process.cgroup).second)
     findings_.warning(
         "pid {}: stays in the control group of cr_restart, not {}: {}{}{}", process.head.pid, process.cgroup,
         why, rights_text(context_, index),
         is_lost(process.cgroup) ? "; it is not recreated, as processes outside the job were in it" : "");
   else
-    findings_.note("pid {}: stays in the control group of cr_restart, not {}: {}", process.head.pid, process.cgroup, why);
+    findings_.note("pid {}: stays in the control group of cr_restart, not {}: {}", process.head.pid,
+                   process.cgroup, why);
 }
 
 // Those that are in another group than their process.
 void CgroupChecker::check_threads(std::size_t index) {
   for (const ControlGroup& group : context_.cgroups)
     for (const Thread& thread : context_.processes[index].threads) {
-      if (std::find(group.threads.begin(), group.threads.end(), thread.head.tid) == group.threads.end() || has_exited(thread))
+      if (std::find(group.threads.begin(), group.threads.end(), thread.head.tid) == group.threads.end() ||
+          has_exited(thread))
         continue;
-      const std::string why = cgroup_obstacle_of_threads(context_, index, group.path, to_be_made_.contains(group.path));
+      const std::string why =
+          cgroup_obstacle_of_threads(context_, index, group.path, to_be_made_.contains(group.path));
       if (why.empty()) continue;
       if (is_strict())
-        findings_.problem(EPERM, "thread {}: cannot be in its control group {}: {}", thread.head.tid, group.path, why);
+        findings_.problem(EPERM, "thread {}: cannot be in its control group {}: {}", thread.head.tid,
+                          group.path, why);
       else
-        findings_.note("thread {}: stays in the control group of its process, not {}: {}", thread.head.tid, group.path, why);
+        findings_.note("thread {}: stays in the control group of its process, not {}: {}", thread.head.tid,
+                       group.path, why);
     }
 }
 

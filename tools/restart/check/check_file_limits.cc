@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the machine allows each user, or all together, of what is behind descriptors: watches of epoll, fanotify, POSIX message queues,
-// pseudo-terminals.
+// What the machine allows each user, or all together, of what is behind descriptors: watches of epoll,
+// fanotify, POSIX message queues, pseudo-terminals.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -40,12 +40,14 @@ std::string raise_text(const std::string& name, std::uint64_t value) {
 }
 
 // How many watches of so many can be made now by them.  Each is a pair of an instance and a descriptor.
-std::uint64_t watches_to_be_had(const Context& context, const std::vector<std::size_t>& processes, std::uint64_t wanted) {
+std::uint64_t watches_to_be_had(const Context& context, const std::vector<std::size_t>& processes,
+                                std::uint64_t wanted) {
   const std::string made = text_from_helper([&] {
     const NamesOf theirs(context, processes);
     const UniqueFd event(as_maker([] { return ::eventfd(0, EFD_CLOEXEC); }));
     std::vector<UniqueFd> watched, instances;
-    while (watched.size() * watched.size() < wanted) watched.emplace_back(::fcntl(event.get(), F_DUPFD_CLOEXEC, 0));
+    while (watched.size() * watched.size() < wanted)
+      watched.emplace_back(::fcntl(event.get(), F_DUPFD_CLOEXEC, 0));
     for (std::uint64_t i = 0; i < wanted; ++i) {
       const std::size_t at = i % watched.size();
       if (at == 0) instances.emplace_back(as_maker([] { return ::epoll_create1(EPOLL_CLOEXEC); }));
@@ -75,7 +77,8 @@ std::uint64_t queue_bytes_allowed(const Context& context) {
   if (::getrlimit(RLIMIT_MSGQUEUE, &own) != 0) return kNoLimit;
   std::uint64_t most = own.rlim_max;
   for (const Process& process : context.processes)
-    if (process.rlimits.size() > RLIMIT_MSGQUEUE) most = std::max<std::uint64_t>(most, process.rlimits[RLIMIT_MSGQUEUE].max);
+    if (process.rlimits.size() > RLIMIT_MSGQUEUE)
+      most = std::max<std::uint64_t>(most, process.rlimits[RLIMIT_MSGQUEUE].max);
   return most;
 }
 
@@ -115,14 +118,18 @@ void FileLimitChecker::check_users() {
   for (const auto& [id, use] : uses_) {
     const File& file = context_.file(id);
     UserNeeds& needs = users[user_of(use)];
-    if (file.head.kind == CRYO_FILE_EPOLL) needs.watches += file.epoll.size(), needs.processes = {use.process};
-    if (file.fanotify && (file.fanotify->head.init_flags & FAN_UNLIMITED_MARKS) == 0) needs.marks += file.fanotify->marks.size();
+    if (file.head.kind == CRYO_FILE_EPOLL)
+      needs.watches += file.epoll.size(), needs.processes = {use.process};
+    if (file.fanotify && (file.fanotify->head.init_flags & FAN_UNLIMITED_MARKS) == 0)
+      needs.marks += file.fanotify->marks.size();
   }
   for (const auto& [uid, needs] : users) {
     check_watches(uid, needs);
     if (needs.marks > limits_.fanotify_marks)
-      findings_.problem(ENOSPC, "{} fanotify marks of user {} are more than /proc/sys/fs/fanotify/max_user_marks allows ({}): {}", needs.marks, uid,
-                        limits_.fanotify_marks, raise_text("fs.fanotify.max_user_marks", needs.marks));
+      findings_.problem(
+          ENOSPC,
+          "{} fanotify marks of user {} are more than /proc/sys/fs/fanotify/max_user_marks allows ({}): {}",
+          needs.marks, uid, limits_.fanotify_marks, raise_text("fs.fanotify.max_user_marks", needs.marks));
   }
 }
 
@@ -130,24 +137,31 @@ void FileLimitChecker::check_watches(std::uint32_t uid, const UserNeeds& needs) 
   const std::string name = "fs.epoll.max_user_watches";
   const std::uint64_t most = limits_.epoll_watches;
   if (needs.watches > most)
-    return findings_.problem(ENOSPC, "{} epoll watches of user {} are more than /proc/sys/fs/epoll/max_user_watches allows ({}): {}",
-                             needs.watches, uid, most, raise_text(name, needs.watches));
+    return findings_.problem(
+        ENOSPC,
+        "{} epoll watches of user {} are more than /proc/sys/fs/epoll/max_user_watches allows ({}): {}",
+        needs.watches, uid, most, raise_text(name, needs.watches));
   if (most == kNoLimit || needs.watches == 0 || needs.watches > kMostTried) return;
   const std::uint64_t left = watches_to_be_had(context_, needs.processes, needs.watches);
   if (left < needs.watches)
-    findings_.problem(ENOSPC, "{} epoll watches of user {} are more than are left of /proc/sys/fs/epoll/max_user_watches ({}, and others have {}): {}",
-                      needs.watches, uid, most, most - std::min(left, most), raise_text(name, most - std::min(left, most) + needs.watches));
+    findings_.problem(ENOSPC,
+                      "{} epoll watches of user {} are more than are left of "
+                      "/proc/sys/fs/epoll/max_user_watches ({}, and others have {}): {}",
+                      needs.watches, uid, most, most - std::min(left, most),
+                      raise_text(name, most - std::min(left, most) + needs.watches));
 }
 
 void FileLimitChecker::check_fanotify_groups() {
-  const auto wanted = static_cast<std::uint64_t>(std::count_if(
-      context_.files.begin(), context_.files.end(), [](const auto& entry) { return entry.second.fanotify.has_value(); }));
+  const auto wanted = static_cast<std::uint64_t>(
+      std::count_if(context_.files.begin(), context_.files.end(),
+                    [](const auto& entry) { return entry.second.fanotify.has_value(); }));
   if (wanted == 0 || limits_.fanotify_groups == kNoLimit) return;
   const std::uint64_t left = wanted > limits_.fanotify_groups ? 0 : fanotify_groups_to_be_had(context_);
   if (left < wanted)
-    findings_.problem(EMFILE, "{} fanotify groups are more than are left of /proc/sys/fs/fanotify/max_user_groups ({}): {}", wanted,
-                      limits_.fanotify_groups,
-                      raise_text("fs.fanotify.max_user_groups", limits_.fanotify_groups + wanted - left));
+    findings_.problem(
+        EMFILE, "{} fanotify groups are more than are left of /proc/sys/fs/fanotify/max_user_groups ({}): {}",
+        wanted, limits_.fanotify_groups,
+        raise_text("fs.fanotify.max_user_groups", limits_.fanotify_groups + wanted - left));
 }
 
 std::vector<const Inode*> FileLimitChecker::queues_to_be_made() const {
@@ -156,7 +170,8 @@ std::vector<const Inode*> FileLimitChecker::queues_to_be_made() const {
   for (const auto& [id, use] : uses_) {
     const File& file = context_.file(id);
     const auto inode = context_.inodes.find(file.head.inode);
-    if (inode == context_.inodes.end() || !inode->second.mqueue || inode->second.mqueue->head.ns != 0 || !seen.insert(inode->first).second)
+    if (inode == context_.inodes.end() || !inode->second.mqueue || inode->second.mqueue->head.ns != 0 ||
+        !seen.insert(inode->first).second)
       continue;
     const NamesToCheck theirs(context_, use.processes);
     if (!is_queue_there(inode->second, file.path)) queues.push_back(&inode->second);
@@ -173,14 +188,16 @@ void FileLimitChecker::check_queue_bytes(const std::vector<const Inode*>& queues
     const cryo_mqueue& queue = inode->mqueue->head;
     auto& [least, likely] = users[inode->head.uid];
     least += queue.max_messages * queue.message_size;
-    likely += queue.max_messages * (queue.message_size + kMessage) + std::min<std::uint64_t>(queue.max_messages, kPriorities) * kPriority;
+    likely += queue.max_messages * (queue.message_size + kMessage) +
+              std::min<std::uint64_t>(queue.max_messages, kPriorities) * kPriority;
   }
   for (const auto& [uid, bytes] : users) {
     const auto& [least, likely] = bytes;
     if (likely <= limits_.queue_bytes) continue;
-    const std::string text =
-        fmt::format("{} bytes of POSIX message queues of user {} are more than the limit allows ({}): as root, ulimit -q {}", likely, uid,
-                    limits_.queue_bytes, likely);
+    const std::string text = fmt::format(
+        "{} bytes of POSIX message queues of user {} are more than the limit allows ({}): as root, ulimit -q "
+        "{}",
+        likely, uid, limits_.queue_bytes, likely);
     if (least > limits_.queue_bytes)
       findings_.problem(EMFILE, "{}", text);
     else
@@ -207,7 +224,8 @@ void FileLimitChecker::check_queues(const Creds& own) {
 // The last ones are for the first mount namespace.
 void FileLimitChecker::check_terminals() {
   const auto wanted = static_cast<std::uint64_t>(
-      std::count_if(context_.files.begin(), context_.files.end(), [](const auto& entry) { return entry.second.pty.has_value(); }));
+      std::count_if(context_.files.begin(), context_.files.end(),
+                    [](const auto& entry) { return entry.second.pty.has_value(); }));
   const Amount all = limits_.terminals;
   if (wanted == 0) return;
   const std::string text =
@@ -228,13 +246,15 @@ void add_file_limits(const Context& context, MachineLimits& limits) {
   limits.fanotify_marks = limit_at("fs/fanotify/max_user_marks");
   limits.queue_bytes = queue_bytes_allowed(context);
   limits.queues = {limit_at("fs/mqueue/queues_max"), named_queues()};
-  const std::uint64_t most = limit_at("kernel/pty/max"), used = limit_at("kernel/pty/nr"), reserved = limit_at("kernel/pty/reserve");
+  const std::uint64_t most = limit_at("kernel/pty/max"), used = limit_at("kernel/pty/nr"),
+                      reserved = limit_at("kernel/pty/reserve");
   // There are fewer than that.
   if (most != kNoLimit && used != kNoLimit) limits.terminals = {std::max<std::uint64_t>(most, 1) - 1, used};
   if (reserved != kNoLimit) limits.reserved_terminals = reserved;
 }
 
-void check_file_limits(const Context& context, const Creds& own, const MachineLimits& limits, Findings& findings) {
+void check_file_limits(const Context& context, const Creds& own, const MachineLimits& limits,
+                       Findings& findings) {
   FileLimitChecker checker(context, limits, findings);
   checker.check_users();
   checker.check_fanotify_groups();

@@ -37,11 +37,12 @@ std::string describe(const FileUse& use, const std::string& path) {
   return fmt::format("mapped file {}", path);
 }
 
-// Somebody has just made it for the output of the job, to all appearance: cr_restart itself writes nothing there.
+// Somebody has just made it for the output of the job, to all appearance: cr_restart itself writes nothing
+// there.
 void FileChecker::check_unused_output() {
   struct stat now;
-  if (!at_.standards[STDOUT_FILENO].open || at_.taken.contains(STDOUT_FILENO) || ::fstat(STDOUT_FILENO, &now) != 0 ||
-      !S_ISREG(now.st_mode) || now.st_size != 0)
+  if (!at_.standards[STDOUT_FILENO].open || at_.taken.contains(STDOUT_FILENO) ||
+      ::fstat(STDOUT_FILENO, &now) != 0 || !S_ISREG(now.st_mode) || now.st_size != 0)
     return;
   for (const auto& [id, use] : at_.uses) {
     const File& file = at_.context.file(id);
@@ -63,9 +64,12 @@ void FileChecker::check_named_devices() {
     const bool has = std::any_of(at_.uses.begin(), at_.uses.end(), [&](const auto& use) {
       const File& file = at_.context.file(use.first);
       return file.path == named.first && file.head.inode != 0 &&
-             (S_ISCHR(at_.context.inode(file.head.inode).head.mode) || S_ISBLK(at_.context.inode(file.head.inode).head.mode));
+             (S_ISCHR(at_.context.inode(file.head.inode).head.mode) ||
+              S_ISBLK(at_.context.inode(file.head.inode).head.mode));
     });
-    if (!has) at_.findings.problem(EINVAL, "--device {}: no process of the context has that device open", named.first);
+    if (!has)
+      at_.findings.problem(EINVAL, "--device {}: no process of the context has that device open",
+                           named.first);
   }
 }
 
@@ -79,7 +83,7 @@ void FileChecker::check_numbers(const Process& process) {
   const std::uint32_t highest = process.fds.back().fd;
   if (highest >= allowed)
     at_.findings.problem(EMFILE, "pid {}: its descriptor {} is above the hard limit of open files ({})",
-                      process.head.pid, highest, allowed);
+                         process.head.pid, highest, allowed);
 }
 
 // With the rights of who had set it, which are not to grow.
@@ -88,8 +92,8 @@ void FileChecker::check_owner(const File& file, const FileUse& use) {
   at_.findings.warning(
       "pid {}: descriptor {} ({}): its I/O signal owner (F_SETOWN) was set by user {}, as whom no process "
       "with this descriptor runs: no owner is set",
-      at_.context.processes[use.process].head.pid, use.fds.empty() ? -1 : static_cast<int>(use.fds.front().fd),
-      file.path, file.head.owner_euid);
+      at_.context.processes[use.process].head.pid,
+      use.fds.empty() ? -1 : static_cast<int>(use.fds.front().fd), file.path, file.head.owner_euid);
 }
 
 void FileChecker::check_file(const File& file, const FileUse& use) {

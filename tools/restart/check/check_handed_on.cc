@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a privileged caller would hand on to another user's process: its controlling terminal, into which that one could type
-// (TIOCSTI, tty_ioctl(4)) what the caller's shell reads later; a terminal that is standard input, output or error, from
-// which it could read; and descriptors above these, whose number the process has chosen.
+// What a privileged caller would hand on to another user's process: its controlling terminal, into which that
+// one could type (TIOCSTI, tty_ioctl(4)) what the caller's shell reads later; a terminal that is standard
+// input, output or error, from which it could read; and descriptors above these, whose number the process has
+// chosen.
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-
 #include <unistd.h>
 
 #include <fstream>
@@ -124,21 +124,22 @@ void HandedOn::descriptor(std::uint32_t number, const FileUse& use) {
     if (!uid) continue;
     told_.insert(number);
     if (options_.other_owner == Tolerance::kWarn)
-      findings_.warning("pid {} gets descriptor {} of cr_restart{}, which is not its user's ({})", process.head.pid,
-                        number, standard ? ", a terminal" : "", *uid);
+      findings_.warning("pid {} gets descriptor {} of cr_restart{}, which is not its user's ({})",
+                        process.head.pid, number, standard ? ", a terminal" : "", *uid);
     else if (standard)
       findings_.problem(
           EPERM,
-          "pid {}: belongs to user {}, who could read from the terminal that is descriptor {} of cr_restart: start "
+          "pid {}: belongs to user {}, who could read from the terminal that is descriptor {} of cr_restart: "
+          "start "
           "it without one (setsid -w cr_restart FILE </dev/null >LOG 2>&1), or, if he may do that, with "
           "--other-owner=warn",
           process.head.pid, *uid, number);
     else
-      findings_.problem(
-          EPERM,
-          "pid {}: belongs to user {}, and would get descriptor {} of cr_restart: close it ({}>&- in the shell), or, "
-          "if he may have it, use --other-owner=warn",
-          process.head.pid, *uid, number, number);
+      findings_.problem(EPERM,
+                        "pid {}: belongs to user {}, and would get descriptor {} of cr_restart: close it "
+                        "({}>&- in the shell), or, "
+                        "if he may have it, use --other-owner=warn",
+                        process.head.pid, *uid, number, number);
     return;
   }
 }
@@ -151,7 +152,8 @@ void HandedOn::check() {
 
 }  // namespace
 
-void check_handed_on(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings) {
+void check_handed_on(const Context& context, const RestartOptions& options, const Creds& own,
+                     Findings& findings) {
   if (is_privileged(own)) HandedOn(context, options, own, findings).check();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether there are enough huge pages.  Those of private memory and of what is shared are reserved when they are mapped: all of
-// them, but where the process has said that it does without (MAP_NORESERVE), those with contents.
+// Whether there are enough huge pages.  Those of private memory and of what is shared are reserved when they
+// are mapped: all of them, but where the process has said that it does without (MAP_NORESERVE), those with
+// contents.
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,7 +48,8 @@ void add_huge_pages(HugePageSet& pages, std::uint64_t start, std::uint64_t end, 
 }
 
 bool has_hugetlb(const Mm& mm) {
-  return std::any_of(mm.vmas.begin(), mm.vmas.end(), [](const cryo_vma& vma) { return huge_size_of(vma) != 0; });
+  return std::any_of(mm.vmas.begin(), mm.vmas.end(),
+                     [](const cryo_vma& vma) { return huge_size_of(vma) != 0; });
 }
 
 bool is_private_area(const cryo_vma& vma) {
@@ -71,7 +73,9 @@ class HugePageCounter {
 
  private:
   // A segment that has been left behind.
-  [[nodiscard]] static bool has_its_pages(const Inode& inode) { return inode.shm && is_segment_there(*inode.shm); }
+  [[nodiscard]] static bool has_its_pages(const Inode& inode) {
+    return inode.shm && is_segment_there(*inode.shm);
+  }
   void add_areas(const Mm& mm);
   void add_contents();
 
@@ -87,7 +91,8 @@ void HugePageCounter::add_areas(const Mm& mm) {
     if (is_private_area(vma))
       add_huge_pages(private_[{huge_size, mm.id}], vma.start, vma.end, huge_size);
     else
-      add_huge_pages(shared_[context_.file(vma.file).head.inode], vma.offset, vma.offset + (vma.end - vma.start), huge_size);
+      add_huge_pages(shared_[context_.file(vma.file).head.inode], vma.offset,
+                     vma.offset + (vma.end - vma.start), huge_size);
   }
 }
 
@@ -99,13 +104,14 @@ void HugePageCounter::add_contents() {
     if (chunk.kind == CRYO_PAGES_INODE && context_.inode(chunk.object).huge_size != 0) {
       for (const cryo_page_run& run : chunk.runs)
         add_huge_pages(shared_[chunk.object], run.start, run.start + run.nr_pages * page,
-                  context_.inode(chunk.object).huge_size);
+                       context_.inode(chunk.object).huge_size);
     } else if (chunk.kind == CRYO_PAGES_MM) {
       const Mm& mm = context_.mm(chunk.object);
       if (!has_hugetlb(mm)) continue;
       for (const PagePiece& piece : pieces_of(context_, mm, chunk))
         if (const std::uint64_t huge_size = huge_size_of(mm.vmas[piece.vma]); huge_size != 0)
-          add_huge_pages(private_[{huge_size, mm.id}], piece.start, piece.start + piece.nr_pages * page, huge_size);
+          add_huge_pages(private_[{huge_size, mm.id}], piece.start, piece.start + piece.nr_pages * page,
+                         huge_size);
     }
   }
 }
@@ -117,7 +123,8 @@ std::optional<std::uint64_t> number_at(const std::string& path) {
   return parse_number<std::uint64_t>(text);
 }
 
-// Pages that files of the job have that are still there: their names are taken over, and what is in them is replaced.
+// Pages that files of the job have that are still there: their names are taken over, and what is in them is
+// replaced.
 std::uint64_t pages_there(const Context& context, const RestartOptions& options, std::uint64_t huge_size) {
   std::set<std::uint32_t> seen;
   std::uint64_t pages = 0;
@@ -135,15 +142,16 @@ std::uint64_t pages_there(const Context& context, const RestartOptions& options,
   return pages;
 }
 
-void check_pool(const Context& context, const RestartOptions& options, std::uint64_t huge_size, std::uint64_t needed,
-                Findings& findings) {
+void check_pool(const Context& context, const RestartOptions& options, std::uint64_t huge_size,
+                std::uint64_t needed, Findings& findings) {
   const std::string size = huge_size_text(huge_size);
   const std::string pool = fmt::format("/sys/kernel/mm/hugepages/hugepages-{}kB/", huge_size / 1024);
   const auto read = [&pool](const char* name) { return number_at(pool + name); };
   const auto total = read("nr_hugepages");
   if (!total)
-    return findings.problem(ENOMEM, "the job has memory in huge pages of {}, which this machine does not have (see {})",
-                            size, "/sys/kernel/mm/hugepages");
+    return findings.problem(
+        ENOMEM, "the job has memory in huge pages of {}, which this machine does not have (see {})", size,
+        "/sys/kernel/mm/hugepages");
   const std::uint64_t free = read("free_hugepages").value_or(0);
   const std::uint64_t reserved = std::min(read("resv_hugepages").value_or(0), free);
   const std::uint64_t surplus = read("surplus_hugepages").value_or(0);
@@ -152,8 +160,8 @@ void check_pool(const Context& context, const RestartOptions& options, std::uint
   const std::uint64_t had = free - reserved + (more > surplus ? more - surplus : 0) + there;
   if (needed <= had) return;
   findings.problem(ENOMEM,
-                   "the job needs {} huge pages of {}, and {} can be had: as root, echo {} >{}nr_hugepages", needed, size,
-                   had, *total + needed - had, pool);
+                   "the job needs {} huge pages of {}, and {} can be had: as root, echo {} >{}nr_hugepages",
+                   needed, size, had, *total + needed - had, pool);
 }
 
 // As in the names of the files of the controller: "2MB".
@@ -172,10 +180,11 @@ void check_hugetlb_groups(std::uint64_t huge_size, std::uint64_t needed, Finding
       const auto most = number_at(name + ".max");  // none: "max"
       const std::uint64_t used = number_at(name + ".current").value_or(0);
       if (!most || needed * huge_size <= *most - std::min(used, *most)) continue;
-      return findings.problem(ENOMEM,
-                              "the job needs {} bytes in huge pages of {}, of which the control group may have {}, and has {}: "
-                              "echo {} >{}.max",
-                              needed * huge_size, huge_size_text(huge_size), *most, used, used + needed * huge_size, name);
+      return findings.problem(
+          ENOMEM,
+          "the job needs {} bytes in huge pages of {}, of which the control group may have {}, and has {}: "
+          "echo {} >{}.max",
+          needed * huge_size, huge_size_text(huge_size), *most, used, used + needed * huge_size, name);
     }
 }
 
@@ -206,13 +215,15 @@ void check_hugetlb_parts(const Context& context, const Mm& mm, Findings& finding
     std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
     for (std::size_t i = 1; i < ranges.size(); ++i)
       if (ranges[i].start < ranges[i - 1].end)
-        return findings.problem(EOPNOTSUPP, "memory {}: shared anonymous memory in huge pages is mapped twice", mm.id);
+        return findings.problem(EOPNOTSUPP,
+                                "memory {}: shared anonymous memory in huge pages is mapped twice", mm.id);
   }
 }
 
 }  // namespace
 
-void check_hugetlb(const Context& context, const RestartOptions& options, const Creds& own, Findings& findings) {
+void check_hugetlb(const Context& context, const RestartOptions& options, const Creds& own,
+                   Findings& findings) {
   for (const auto& [huge_size, needed] : HugePageCounter(context).count()) {
     check_pool(context, options, huge_size, needed, findings);
     check_hugetlb_groups(huge_size, needed, findings);

@@ -98,13 +98,16 @@ void add_system_v(MachineLimits& limits) {
   }
   if (::semctl(0, 0, IPC_INFO, &sem_most) >= 0 && ::semctl(0, 0, SEM_INFO, &sem_used) >= 0) {
     limits.sem_set_size = static_cast<std::uint64_t>(sem_most.semmsl);
-    limits.sem_sets = {static_cast<std::uint64_t>(sem_most.semmni), static_cast<std::uint64_t>(sem_used.semusz)};
-    limits.semaphores = {static_cast<std::uint64_t>(sem_most.semmns), static_cast<std::uint64_t>(sem_used.semaem)};
+    limits.sem_sets = {static_cast<std::uint64_t>(sem_most.semmni),
+                       static_cast<std::uint64_t>(sem_used.semusz)};
+    limits.semaphores = {static_cast<std::uint64_t>(sem_most.semmns),
+                         static_cast<std::uint64_t>(sem_used.semaem)};
   }
   if (::msgctl(0, IPC_INFO, reinterpret_cast<msqid_ds*>(&msg_most)) >= 0 &&
       ::msgctl(0, MSG_INFO, reinterpret_cast<msqid_ds*>(&msg_used)) >= 0) {
     limits.msg_size = static_cast<std::uint64_t>(msg_most.msgmax);
-    limits.msg_queues = {static_cast<std::uint64_t>(msg_most.msgmni), static_cast<std::uint64_t>(msg_used.msgpool)};
+    limits.msg_queues = {static_cast<std::uint64_t>(msg_most.msgmni),
+                         static_cast<std::uint64_t>(msg_used.msgpool)};
   }
 }
 
@@ -129,15 +132,18 @@ std::map<std::string, CgroupRoom> room_in_cgroups(const Context& context, const 
     const Process& process = context.processes[i];
     const std::string goal = root + process.cgroup;
     const bool stays = options.cgroups == CgroupPolicy::kLeave || !cgroup_obstacle(context, i, false).empty();
-    // Who leaves them may do so before its threads are made, or later, or be forked in its own group: it depends on the others, too.
+    // Who leaves them may do so before its threads are made, or later, or be forked in its own group: it
+    // depends on the others, too.
     const cryo_namespaces& in = process.namespaces;
-    const std::size_t at_first = in.user != 0 || in.mnt != 0 || in.cgroup != 0 ? process.threads.size() : !process.threads.empty();
+    const std::size_t at_first =
+        in.user != 0 || in.mnt != 0 || in.cgroup != 0 ? process.threads.size() : !process.threads.empty();
     for (const std::string& group : own) {
       const bool is_there = stays || is_in(goal, group);
       (is_there ? rooms[group].wanted : rooms[group].passing) += is_there ? process.threads.size() : at_first;
     }
     for (std::string path = process.cgroup; !stays && path.size() > 1; path.resize(path.rfind('/')))
-      if (std::find(own.begin(), own.end(), root + path) == own.end()) rooms[root + path].wanted += process.threads.size();
+      if (std::find(own.begin(), own.end(), root + path) == own.end())
+        rooms[root + path].wanted += process.threads.size();
   }
   for (auto& [path, room] : rooms) room.threads = in_cgroup(path);
   return rooms;
@@ -158,13 +164,16 @@ class LimitChecker {
   void check_namespaces();
 
  private:
-  void check_amount(int code, std::uint64_t wanted, const std::string& what, const Amount& amount, const std::string& where) {
+  void check_amount(int code, std::uint64_t wanted, const std::string& what, const Amount& amount,
+                    const std::string& where) {
     if (!amount.has_room_for(wanted))
-      findings_.problem(code, "{} {} exceed {}: {}, of which {} are in use", wanted, what, where,
-                        amount.most, amount.used);
+      findings_.problem(code, "{} {} exceed {}: {}, of which {} are in use", wanted, what, where, amount.most,
+                        amount.used);
   }
-  void check_size(std::uint64_t wanted, const std::string& what, std::uint64_t most, const std::string& where) {
-    if (wanted > most) findings_.problem(EINVAL, "{} {} are more than {} allows ({})", wanted, what, where, most);
+  void check_size(std::uint64_t wanted, const std::string& what, std::uint64_t most,
+                  const std::string& where) {
+    if (wanted > most)
+      findings_.problem(EINVAL, "{} {} are more than {} allows ({})", wanted, what, where, most);
   }
 
   const Context& context_;
@@ -190,16 +199,18 @@ void LimitChecker::check_pids() {
 void LimitChecker::check_maps() {
   for (const Process& process : context_.processes) {
     const auto mm = context_.mms.find(process.head.mm);
-    if (mm != context_.mms.end() && limits_.map_count < kNoLimit && mm->second.vmas.size() > limits_.map_count + 1)
-      findings_.problem(ENOMEM, "pid {}: its memory has {} mappings, /proc/sys/vm/max_map_count allows {}", process.head.pid,
-                        mm->second.vmas.size(), limits_.map_count);
+    if (mm != context_.mms.end() && limits_.map_count < kNoLimit &&
+        mm->second.vmas.size() > limits_.map_count + 1)
+      findings_.problem(ENOMEM, "pid {}: its memory has {} mappings, /proc/sys/vm/max_map_count allows {}",
+                        process.head.pid, mm->second.vmas.size(), limits_.map_count);
   }
 }
 
 void LimitChecker::check_threads() {
   const std::uint64_t wanted = threads_in(context_);
   check_amount(EAGAIN, wanted, "threads", limits_.threads, "/proc/sys/kernel/threads-max");
-  check_amount(EAGAIN, wanted, "threads", limits_.own_threads, "the limit of processes of their user (ulimit -u)");
+  check_amount(EAGAIN, wanted, "threads", limits_.own_threads,
+               "the limit of processes of their user (ulimit -u)");
   for (const auto& [path, room] : limits_.cgroups) {
     check_amount(EAGAIN, room.wanted, "threads", room.threads, path + "/pids.max");
     const std::uint64_t most = room.wanted + room.passing + kHelpers;
@@ -239,8 +250,9 @@ void LimitChecker::check_inotify() {
   for (const auto& [id, file] : context_.files) {
     if (file.head.kind != CRYO_FILE_INOTIFY || !file.inotify) continue;
     if (file.inotify->head.next_wd > CRYO_HIGHEST_WATCH)
-      findings_.problem(ERANGE, "the next watch descriptor of an inotify instance is {}, and a restart reaches {} at most", file.inotify->head.next_wd,
-                        CRYO_HIGHEST_WATCH);
+      findings_.problem(
+          ERANGE, "the next watch descriptor of an inotify instance is {}, and a restart reaches {} at most",
+          file.inotify->head.next_wd, CRYO_HIGHEST_WATCH);
     const auto inode = context_.inodes.find(file.head.inode);
     Group& group = groups[inode == context_.inodes.end() ? 0 : inode->second.head.uid];
     group.inode = file.head.inode;
@@ -248,10 +260,13 @@ void LimitChecker::check_inotify() {
     group.watches += file.inotify->watches.size();
   }
   for (const auto& [uid, group] : groups) {
-    const std::uint64_t left =
-        group.instances > limits_.inotify_instances ? 0 : instances_to_be_had(context_, group.inode, group.instances);
+    const std::uint64_t left = group.instances > limits_.inotify_instances
+                                   ? 0
+                                   : instances_to_be_had(context_, group.inode, group.instances);
     if (left < group.instances)
-      findings_.problem(EMFILE, "{} inotify instances of user {} are more than are left of /proc/sys/fs/inotify/max_user_instances ({})",
+      findings_.problem(EMFILE,
+                        "{} inotify instances of user {} are more than are left of "
+                        "/proc/sys/fs/inotify/max_user_instances ({})",
                         group.instances, uid, limits_.inotify_instances);
     check_size(group.watches, fmt::format("inotify watches of user {}", uid), limits_.inotify_watches,
                "/proc/sys/fs/inotify/max_user_watches");
@@ -265,27 +280,36 @@ void LimitChecker::check_queues(const Creds& own) {
     if (!inode.mqueue || inode.mqueue->head.ns != 0) continue;
     check_size(inode.mqueue->head.max_messages, "messages of a message queue", limits_.queue_messages,
                "/proc/sys/fs/mqueue/msg_max");
-    check_size(inode.mqueue->head.message_size, "bytes of a message of a message queue", limits_.queue_message_size,
-               "/proc/sys/fs/mqueue/msgsize_max");
+    check_size(inode.mqueue->head.message_size, "bytes of a message of a message queue",
+               limits_.queue_message_size, "/proc/sys/fs/mqueue/msgsize_max");
   }
 }
 
 void LimitChecker::check_system_v() {
   const SysvNeeds needs = sysv_needs(context_);
-  check_size(needs.largest_segment, "bytes of System V shared memory", limits_.shm_size, "/proc/sys/kernel/shmmax");
+  check_size(needs.largest_segment, "bytes of System V shared memory", limits_.shm_size,
+             "/proc/sys/kernel/shmmax");
   check_amount(ENOSPC, needs.segments, "System V segments", limits_.shm_segments, "/proc/sys/kernel/shmmni");
-  check_amount(ENOSPC, needs.pages, "pages of System V shared memory", limits_.shm_pages, "/proc/sys/kernel/shmall");
-  check_size(needs.largest_set, "semaphores of a set", limits_.sem_set_size, "/proc/sys/kernel/sem (the first number)");
-  check_amount(ENOSPC, needs.sets, "System V sets of semaphores", limits_.sem_sets, "/proc/sys/kernel/sem (the last number)");
-  check_amount(ENOSPC, needs.semaphores, "System V semaphores", limits_.semaphores, "/proc/sys/kernel/sem (the second number)");
-  check_size(needs.largest_message, "bytes of a System V message", limits_.msg_size, "/proc/sys/kernel/msgmax");
-  check_amount(ENOSPC, needs.queues, "System V message queues", limits_.msg_queues, "/proc/sys/kernel/msgmni");
+  check_amount(ENOSPC, needs.pages, "pages of System V shared memory", limits_.shm_pages,
+               "/proc/sys/kernel/shmall");
+  check_size(needs.largest_set, "semaphores of a set", limits_.sem_set_size,
+             "/proc/sys/kernel/sem (the first number)");
+  check_amount(ENOSPC, needs.sets, "System V sets of semaphores", limits_.sem_sets,
+               "/proc/sys/kernel/sem (the last number)");
+  check_amount(ENOSPC, needs.semaphores, "System V semaphores", limits_.semaphores,
+               "/proc/sys/kernel/sem (the second number)");
+  check_size(needs.largest_message, "bytes of a System V message", limits_.msg_size,
+             "/proc/sys/kernel/msgmax");
+  check_amount(ENOSPC, needs.queues, "System V message queues", limits_.msg_queues,
+               "/proc/sys/kernel/msgmni");
 }
 
 void LimitChecker::check_namespaces() {
   std::map<std::string, std::uint64_t> wanted;
   for (const auto& [id, ns] : context_.namespaces)
-    ++wanted[ns.head.type == CLONE_NEWNS ? "mnt" : ns.head.type == CLONE_NEWNET ? "net" : namespace_name(ns.head.type)];
+    ++wanted[ns.head.type == CLONE_NEWNS    ? "mnt"
+             : ns.head.type == CLONE_NEWNET ? "net"
+                                            : namespace_name(ns.head.type)];
   for (const auto& [kind, count] : wanted)
     if (const auto most = limits_.namespaces.find(kind); most != limits_.namespaces.end())
       check_size(count, kind + " namespaces", most->second,
@@ -301,7 +325,8 @@ MachineLimits machine_limits(const Context& context, const RestartOptions& optio
   limits.threads = {machine_limit("kernel/threads-max"), threads_there()};
   limits.own_threads = own_threads(own);
   limits.cgroups = room_in_cgroups(context, options);
-  if (!capable(own, CAP_SYS_ADMIN)) limits.files = {machine_limit("fs/file-max"), machine_limit("fs/file-nr")};
+  if (!capable(own, CAP_SYS_ADMIN))
+    limits.files = {machine_limit("fs/file-max"), machine_limit("fs/file-nr")};
   limits.inotify_instances = machine_limit("fs/inotify/max_user_instances");
   limits.inotify_watches = machine_limit("fs/inotify/max_user_watches");
   limits.queue_messages = machine_limit("fs/mqueue/msg_max");
@@ -313,8 +338,8 @@ MachineLimits machine_limits(const Context& context, const RestartOptions& optio
   return limits;
 }
 
-void check_limits(const Context& context, const RestartOptions& options, const Creds& own, const MachineLimits& limits,
-                  Findings& findings) {
+void check_limits(const Context& context, const RestartOptions& options, const Creds& own,
+                  const MachineLimits& limits, Findings& findings) {
   LimitChecker checker(context, limits, findings);
   if (options.restore_pid) checker.check_pids();
   checker.check_maps();

@@ -16,7 +16,9 @@ inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 struct Amount {
   std::uint64_t most = kNoLimit, used = 0;
 
-  [[nodiscard]] bool has_room_for(std::uint64_t wanted) const { return used <= most && wanted <= most - used; }
+  [[nodiscard]] bool has_room_for(std::uint64_t wanted) const {
+    return used <= most && wanted <= most - used;
+  }
 };
 
 // Of a control group, and those above it.
@@ -30,30 +32,32 @@ struct MachineLimits {
   std::uint64_t pid_max = kNoLimit;  // ids are below
   std::uint64_t map_count = kNoLimit;
   Amount threads;
-  Amount own_threads;                        // of the user of cr_restart
+  Amount own_threads;                         // of the user of cr_restart
   std::map<std::string, CgroupRoom> cgroups;  // by path
   Amount files;
-  std::uint64_t inotify_instances = kNoLimit, inotify_watches = kNoLimit;        // of each user
-  std::uint64_t queue_messages = kNoLimit, queue_message_size = kNoLimit;        // of POSIX message queues
-  std::uint64_t epoll_watches = kNoLimit;                                         // of each user
-  std::uint64_t fanotify_groups = kNoLimit, fanotify_marks = kNoLimit;            // of each user
-  std::uint64_t queue_bytes = kNoLimit;                                           // of each user, in all POSIX message queues
+  std::uint64_t inotify_instances = kNoLimit, inotify_watches = kNoLimit;  // of each user
+  std::uint64_t queue_messages = kNoLimit, queue_message_size = kNoLimit;  // of POSIX message queues
+  std::uint64_t epoll_watches = kNoLimit;                                  // of each user
+  std::uint64_t fanotify_groups = kNoLimit, fanotify_marks = kNoLimit;     // of each user
+  std::uint64_t queue_bytes = kNoLimit;  // of each user, in all POSIX message queues
   Amount queues;
-  Amount terminals;                                                               // pseudo-terminals
-  std::uint64_t reserved_terminals = 0;                                           // for the first mount namespace
+  Amount terminals;                      // pseudo-terminals
+  std::uint64_t reserved_terminals = 0;  // for the first mount namespace
   std::uint64_t shm_size = kNoLimit, sem_set_size = kNoLimit, msg_size = kNoLimit;  // of System V objects
   Amount shm_segments, shm_pages, sem_sets, semaphores, msg_queues;
   std::map<std::string, std::uint64_t> namespaces;  // by kind
 };
 
 // As they are now, for `context`.
-[[nodiscard]] MachineLimits machine_limits(const Context& context, const RestartOptions& options, const Creds& own);
+[[nodiscard]] MachineLimits machine_limits(const Context& context, const RestartOptions& options,
+                                           const Creds& own);
 
-void check_limits(const Context& context, const RestartOptions& options, const Creds& own, const MachineLimits& limits,
-                  Findings& findings);
+void check_limits(const Context& context, const RestartOptions& options, const Creds& own,
+                  const MachineLimits& limits, Findings& findings);
 
 // Of these, what is behind descriptors: epoll, fanotify, message queues, terminals.
 void add_file_limits(const Context& context, MachineLimits& limits);
-void check_file_limits(const Context& context, const Creds& own, const MachineLimits& limits, Findings& findings);
+void check_file_limits(const Context& context, const Creds& own, const MachineLimits& limits,
+                       Findings& findings);
 
 }  // namespace cryo

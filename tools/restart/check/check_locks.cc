@@ -33,7 +33,8 @@ std::vector<HeldLock> parse_held_locks(const std::string& text) {
     if (!(words >> number >> kind >> way >> type >> pid >> file >> start >> end)) continue;
     const bool lease = kind == "LEASE";
     if (!lease && kind != "FLOCK" && kind != "POSIX" && kind != "OFDLCK") continue;
-    locks.push_back({lease, lease || kind == "FLOCK", type == "WRITE", pid, file, parse_number<std::uint64_t>(start).value_or(0),
+    locks.push_back({lease, lease || kind == "FLOCK", type == "WRITE", pid, file,
+                     parse_number<std::uint64_t>(start).value_or(0),
                      end == "EOF" ? ~std::uint64_t{0} >> 1 : parse_number<std::uint64_t>(end).value_or(0)});
   }
   return locks;
@@ -51,7 +52,10 @@ namespace {
 class LockChecker {
  public:
   LockChecker(const Context& context, const RestartOptions& options, Findings& findings)
-      : context_(context), options_(options), findings_(findings), held_(parse_held_locks(read_proc("locks"))) {}
+      : context_(context),
+        options_(options),
+        findings_(findings),
+        held_(parse_held_locks(read_proc("locks"))) {}
 
   void check(std::size_t index) const;
 
@@ -74,7 +78,8 @@ std::string number_of(unsigned its_major, unsigned its_minor, std::uint64_t inod
   return fmt::format("{:02x}:{:02x}:{}", its_major, its_minor, inode);
 }
 
-// As /proc/locks has it: by the number of the file system, which is not always that of stat(2) (btrfs, overlayfs).
+// As /proc/locks has it: by the number of the file system, which is not always that of stat(2) (btrfs,
+// overlayfs).
 bool is_of(const HeldLock& held, const std::string& path, const struct stat& now) {
   if (held.file == number_of(major(now.st_dev), minor(now.st_dev), now.st_ino)) return true;
   if (!held.file.ends_with(fmt::format(":{}", now.st_ino))) return false;
@@ -85,19 +90,21 @@ bool is_of(const HeldLock& held, const std::string& path, const struct stat& now
   if (!mounts) return false;
   unsigned its_major = 0, its_minor = 0;
   for (const Mount& mount : *mounts)
-    if (mount.id == more.stx_mnt_id && std::sscanf(mount.device.c_str(), "%u:%u", &its_major, &its_minor) == 2)
+    if (mount.id == more.stx_mnt_id &&
+        std::sscanf(mount.device.c_str(), "%u:%u", &its_major, &its_minor) == 2)
       return held.file == number_of(its_major, its_minor, now.st_ino);
   return false;
 }
 
-// Why the kernel gives no such lease now; empty: it does.  One that is given is back at once; who opens the file meanwhile waits for a
-// moment, and the signal for that is ignored.
+// Why the kernel gives no such lease now; empty: it does.  One that is given is back at once; who opens the
+// file meanwhile waits for a moment, and the signal for that is ignored.
 std::string lease_problem(const std::string& path, int access, int type) {
   return text_from_helper([&]() -> std::string {
     const UniqueFd file = names::open(path, (access == O_WRONLY ? O_WRONLY : O_RDONLY) | O_NONBLOCK);
     if (!file) return {};  // told as a problem of the file
     (void)::signal(SIGIO, SIG_IGN);
-    if (names::set_lease(file.get(), type) == 0) return ::fcntl(file.get(), F_SETLEASE, F_UNLCK), std::string();
+    if (names::set_lease(file.get(), type) == 0)
+      return ::fcntl(file.get(), F_SETLEASE, F_UNLCK), std::string();
     return errno == EAGAIN ? "another process has it open" : errno_text(errno);
   });
 }
@@ -111,10 +118,11 @@ void LockChecker::check_lock(const Process& process, const cryo_lock& lock) cons
   if (names::stat(path, now) != 0) return;
   for (const HeldLock& held : held_)
     if (in_the_way(held, lock) && is_of(held, path, now))
-      return findings_.problem(EAGAIN, "pid {}: cannot lock {} again: {} holds a lock on it", process.head.pid, path,
-                               holder_text(held.pid));
+      return findings_.problem(EAGAIN, "pid {}: cannot lock {} again: {} holds a lock on it",
+                               process.head.pid, path, holder_text(held.pid));
   if (lock.kind != CRYO_LOCK_LEASE || !S_ISREG(now.st_mode)) return;
-  if (const std::string why = lease_problem(path, static_cast<int>(file.head.flags & O_ACCMODE), static_cast<int>(lock.type));
+  if (const std::string why =
+          lease_problem(path, static_cast<int>(file.head.flags & O_ACCMODE), static_cast<int>(lock.type));
       !why.empty())
     findings_.problem(EAGAIN, "pid {}: cannot take its lease of {} again: {}", process.head.pid, path, why);
 }

@@ -46,11 +46,10 @@ void check_place(const CheckInput& input, Findings& findings) {
   if (keeps_own_vdso(input.context, mm, own_vdso())) return;
   for (const Thread& thread : input.process.threads)
     if (is_inside(thread, span_of(kernel_mappings(mm))))
-      findings.problem(
-          kErrBadArch,
-          "pid {}: thread {} was executing in the vdso, which differs here, and shares "
-          "its memory with another process",
-          input.process.head.pid, thread.head.tid);
+      findings.problem(kErrBadArch,
+                       "pid {}: thread {} was executing in the vdso, which differs here, and shares "
+                       "its memory with another process",
+                       input.process.head.pid, thread.head.tid);
 }
 
 void check_vma(const CheckInput& input, const cryo_vma& vma, Findings& findings) {
@@ -98,7 +97,8 @@ std::string setting(const char* name) {
 }  // namespace
 
 void check_aio(const Context& context, Findings& findings) {
-  if (const std::string obstacle = aio_total_obstacle(context, setting("sys/fs/aio-nr"), setting("sys/fs/aio-max-nr"));
+  if (const std::string obstacle =
+          aio_total_obstacle(context, setting("sys/fs/aio-nr"), setting("sys/fs/aio-max-nr"));
       !obstacle.empty())
     findings.problem(EAGAIN, "{}", obstacle);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether the module is there, and lets the caller do all that this restart takes: what an administrator has switched off, only
-// who has the capability may do (cryo(4), EXCEPTIONS).
+// Whether the module is there, and lets the caller do all that this restart takes: what an administrator has
+// switched off, only who has the capability may do (cryo(4), EXCEPTIONS).
 #include <cryo/ioctl.h>
 #include <linux/capability.h>
 
@@ -52,8 +52,8 @@ void check_module(const Context& context, const RestartOptions& options, Finding
   const Creds own = own_credentials();
   constexpr int kRestore = CAP_CHECKPOINT_RESTORE, kAdmin = CAP_SYS_ADMIN, kRaw = CAP_NET_RAW;
   const Exception exceptions[] = {
-      {CRYO_FEATURE_PID_CHOICE, kRestore, kAdmin, "pid_choice", "its ids (--no-restore-pid does without, for a job of one process)",
-       options.restore_pid},
+      {CRYO_FEATURE_PID_CHOICE, kRestore, kAdmin, "pid_choice",
+       "its ids (--no-restore-pid does without, for a job of one process)", options.restore_pid},
       {CRYO_FEATURE_IPC_ID_CHOICE, kRestore, kAdmin, "ipc_id_choice", "the ids of its System V objects",
        needs_sysv_ids(context)},
       {CRYO_FEATURE_EXE_LINK, kRestore, kAdmin, "exe_link", "its /proc/PID/exe", has_program(context)},

@@ -38,7 +38,7 @@ class MountPointChecker {
   void check_one(std::size_t mount);
 
   const MountTree& tree_;
-  const bool begins_empty_;  // with nothing of cr_restart's but a new root directory
+  const bool begins_empty_;                       // with nothing of cr_restart's but a new root directory
   std::multimap<std::string, const Mount*> now_;  // cr_restart's, by point
   std::map<std::uint32_t, std::size_t> by_id_;    // the job's
   Findings& findings_;
@@ -137,8 +137,14 @@ void MountPointChecker::check() {
 // user namespace only, to whom the kernel gives it locked.  It stays then, where it hides nothing of the job.
 class LockedMountChecker {
  public:
-  LockedMountChecker(const Context& context, std::uint32_t ns, const std::vector<Mount>& now, Findings& findings)
-      : context_(context), ns_(ns), wanted_(mounts_to_build(context, ns)), tree_(wanted_.tree), now_(now), findings_(findings) {
+  LockedMountChecker(const Context& context, std::uint32_t ns, const std::vector<Mount>& now,
+                     Findings& findings)
+      : context_(context),
+        ns_(ns),
+        wanted_(mounts_to_build(context, ns)),
+        tree_(wanted_.tree),
+        now_(now),
+        findings_(findings) {
     for (std::size_t i = 0; i < tree_.mounts.size(); ++i) children_.emplace(tree_.mounts[i].parent, i);
     for (std::size_t i = 0; i < now.size(); ++i) children_now_.emplace(now[i].parent, i);
   }
@@ -208,16 +214,18 @@ void LockedMountChecker::judge(const Mount& mount) {
   bool stays = may_stay(context_, ns_, mount.point);
   for (const auto& [id, ns] : context_.namespaces) {
     std::size_t steps = 0;  // a circle is a problem of its own, see check_mounts()
-    for (std::uint32_t at = ns.mnt ? copied_from(context_, id) : 0; stays && at != 0 && ++steps <= context_.namespaces.size();
-         at = copied_from(context_, at))
+    for (std::uint32_t at = ns.mnt ? copied_from(context_, id) : 0;
+         stays && at != 0 && ++steps <= context_.namespaces.size(); at = copied_from(context_, at))
       if (at == ns_) stays = may_stay(context_, id, mount.point);
   }
   if (stays)
-    findings_.warning("mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there: it stays", mount.point,
-                      mount.type);
+    findings_.warning(
+        "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there: it stays",
+        mount.point, mount.type);
   else
     findings_.problem(
-        ESTALE, "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
+        ESTALE,
+        "mount {} ({}): not a mount of the job, and cr_restart cannot unmount it there (unmount it first)",
         mount.point, mount.type);
 }
 

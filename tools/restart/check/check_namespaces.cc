@@ -40,15 +40,16 @@ std::string user_namespace_switch() {
 
 namespace {
 
-// Its owner tries it, in a process that ends after that.  Where a security module lets one be made that nobody has rights in, that is of
-// no use.
+// Its owner tries it, in a process that ends after that.  Where a security module lets one be made that
+// nobody has rights in, that is of no use.
 std::string user_namespace_error(const Namespace& ns) {
   return text_from_helper([&ns]() -> std::string {
     const uid_t owner = ns.user->owner_uid;
     if (owner != ::geteuid() && ::seteuid(owner) != 0) return "";
     // Their number is compared with its limit elsewhere.
     if (::unshare(CLONE_NEWUSER) != 0) return errno == ENOSPC ? "" : errno_text(errno);
-    if (::unshare(CLONE_NEWUTS) != 0 && errno != ENOSPC) return fmt::format("{} in one that has been made", errno_text(errno));
+    if (::unshare(CLONE_NEWUTS) != 0 && errno != ENOSPC)
+      return fmt::format("{} in one that has been made", errno_text(errno));
     return "";
   });
 }
@@ -63,7 +64,8 @@ void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
                      "a user namespace has ids other than those of cr_restart: that requires CAP_SETUID "
                      "and CAP_SETGID, or newuidmap and newgidmap");
   if (const std::string text = user_namespace_error(ns); !text.empty())
-    findings.problem(EPERM, "a user namespace of user {} cannot be made: {}{}", ns.user->owner_uid, text, user_namespace_switch());
+    findings.problem(EPERM, "a user namespace of user {} cannot be made: {}{}", ns.user->owner_uid, text,
+                     user_namespace_switch());
 }
 
 void check_one(const Namespace& ns, const Creds& own, Findings& findings) {
@@ -107,7 +109,9 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
     findings.problem(EOPNOTSUPP, "mount {}: comes from outside of the mount namespace that its process left",
                      missing->point);
   if (const Mount* late = out_of_reach_later(mounts_to_build(context, id)); late != nullptr)
-    findings.problem(EOPNOTSUPP, "mount {}: what it shows is not in the root directory of its mount namespace, and it is below a proc of the job",
+    findings.problem(EOPNOTSUPP,
+                     "mount {}: what it shows is not in the root directory of its mount namespace, and it is "
+                     "below a proc of the job",
                      late->point);
   for (std::size_t i = 0; i < ns.mnt->kinds.size(); ++i) {
     const std::uint32_t pids = ns.mnt->kinds[i].pid_ns;
@@ -126,11 +130,14 @@ void check_devices(const Context& context, const Creds& own, Findings& findings)
   for (const auto& [id, entry] : context.mount_entries) {
     if (!S_ISCHR(entry.head.mode)) continue;
     if (context.namespaces.at(entry.head.ns).head.owner != 0)
-      return findings.problem(EPERM, "mount namespace {}: {} is a device in a temporary file system of a user namespace, in which none can be made",
+      return findings.problem(EPERM,
+                              "mount namespace {}: {} is a device in a temporary file system of a user "
+                              "namespace, in which none can be made",
                               entry.head.ns, entry.path);
     if (!capable(own, CAP_MKNOD))
-      return findings.problem(EPERM, "mount namespace {}: {} is a device in a temporary file system, which requires CAP_MKNOD", entry.head.ns,
-                              entry.path);
+      return findings.problem(
+          EPERM, "mount namespace {}: {} is a device in a temporary file system, which requires CAP_MKNOD",
+          entry.head.ns, entry.path);
   }
 }
 
@@ -138,24 +145,31 @@ void check_devices(const Context& context, const Creds& own, Findings& findings)
 void check_root(const Context& context, std::uint32_t id, const RestartOptions& options, Findings& findings) {
   const Namespace& ns = context.namespaces.at(id);
   const std::size_t root = root_mount(*ns.mnt);
-  if (ns.mnt->kinds[root].kind != CRYO_MOUNT_BIND || options.changed_files.value_or(ChangedFiles::kRefuse) == ChangedFiles::kIgnore) return;
+  if (ns.mnt->kinds[root].kind != CRYO_MOUNT_BIND ||
+      options.changed_files.value_or(ChangedFiles::kRefuse) == ChangedFiles::kIgnore)
+    return;
   const auto source = source_path(ns.mnt->outer, ns.mnt->mounts[root]);
   const OwnNames own;
   const UniqueFd fd = source ? names::open(*source, O_PATH | O_DIRECTORY | O_NOFOLLOW) : UniqueFd();
   if (!fd || identity_of(*ns.root, fd.get()) != Identity::kOther) return;  // the former is said elsewhere
-  const std::string text = fmt::format("mount namespace {}: its root directory {} is another directory than at the checkpoint: {}", id, *source, difference_of(*ns.root, fd.get()));
+  const std::string text =
+      fmt::format("mount namespace {}: its root directory {} is another directory than at the checkpoint: {}",
+                  id, *source, difference_of(*ns.root, fd.get()));
   if (options.changed_files == ChangedFiles::kWarn)
     findings.warning("{}", text);
   else
     findings.problem(ESTALE, "{} (--changed-files=warn if it is the right one)", text);
 }
 
-// Backwards, as after a reboot: who asks for a time of it that was computed before waits for that. Forwards it is as if nobody had had
-// the processor.
+// Backwards, as after a reboot: who asks for a time of it that was computed before waits for that. Forwards
+// it is as if nobody had had the processor.
 void check_clock(const Context& context, const Creds& own, Findings& findings) {
   constexpr std::int64_t kSecond = 1000000000;
-  const auto is_on_it = [](const Process& process) { return !process.threads.empty() && process.namespaces.time == 0; };
-  const std::int64_t behind = static_cast<std::int64_t>(context.system.monotonic_ns) - now_on(CLOCK_MONOTONIC);
+  const auto is_on_it = [](const Process& process) {
+    return !process.threads.empty() && process.namespaces.time == 0;
+  };
+  const std::int64_t behind =
+      static_cast<std::int64_t>(context.system.monotonic_ns) - now_on(CLOCK_MONOTONIC);
   if (behind < kSecond || std::none_of(context.processes.begin(), context.processes.end(), is_on_it)) return;
   findings.warning(
       "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: absolute timeouts computed before the "

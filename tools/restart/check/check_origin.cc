@@ -7,18 +7,18 @@
 
 namespace cryo {
 
-void check_origin_of(const Source& source, const RestartOptions& options, const Creds& own, Findings& findings) {
+void check_origin_of(const Source& source, const RestartOptions& options, const Creds& own,
+                     Findings& findings) {
   const std::string why = is_privileged(own) ? untrusted_writer(source) : "";
   if (why.empty()) return;
   if (options.other_owner == Tolerance::kWarn)
     findings.warning("{} {}: it may have been forged", source.name(), why);
   else
-    findings.problem(
-        EPERM,
-        "{} {}, and what it states would be done with the rights of user {}: restart it as its "
-        "owner (runuser -u USER -- cr_restart FILE), or, if it cannot have been forged, with "
-        "--other-owner=warn",
-        source.name(), why, own.head.euid);
+    findings.problem(EPERM,
+                     "{} {}, and what it states would be done with the rights of user {}: restart it as its "
+                     "owner (runuser -u USER -- cr_restart FILE), or, if it cannot have been forged, with "
+                     "--other-owner=warn",
+                     source.name(), why, own.head.euid);
 }
 
 void check_origin(const Context& context, const Chain& chain, const RestartOptions& options, const Creds& own,

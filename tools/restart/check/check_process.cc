@@ -29,7 +29,8 @@ void check_session(const CheckInput& input, Findings& findings) {
   const auto& processes = input.context.processes;
   // What depends on others of the job, the tree's plan looks after.
   const auto is_of_job = [&](std::int32_t pid) {
-    return std::any_of(processes.begin(), processes.end(), [pid](const Process& other) { return other.head.pid == pid; });
+    return std::any_of(processes.begin(), processes.end(),
+                       [pid](const Process& other) { return other.head.pid == pid; });
   };
   if (is_of_job(head.ppid)) return;
   if (options.restore_sid && !is_of_job(head.sid) && head.sid != ::getsid(0))
@@ -38,7 +39,8 @@ void check_session(const CheckInput& input, Findings& findings) {
                      "--restore-sid, it gets that of cr_restart)",
                      head.pid, head.sid);
   // A group that is gone is made by a process with its number.
-  if (options.restore_pgid && !options.restore_pid && !is_of_job(head.pgid) && head.pgid != ::getpgrp() && !id_exists(-head.pgid))
+  if (options.restore_pgid && !options.restore_pid && !is_of_job(head.pgid) && head.pgid != ::getpgrp() &&
+      !id_exists(-head.pgid))
     findings.problem(
         ESRCH,
         "pid {}: its process group {} does not exist (without --restore-pgid, it gets that of cr_restart)",
@@ -50,7 +52,8 @@ void check_outer_ids(const CheckInput& input, Findings& findings) {
   const Process& process = input.process;
   if (needs_outer_groups(input.context, process) && *process.outer_groups != input.own.groups &&
       !capable(input.own, CAP_SETGID))
-    findings.problem(EPERM, "pid {}: {}", process.head.pid, groups_problem(*process.outer_groups, input.own.groups));
+    findings.problem(EPERM, "pid {}: {}", process.head.pid,
+                     groups_problem(*process.outer_groups, input.own.groups));
   const Namespace* ns = &input.context.namespaces.at(process.namespaces.user);
   const cryo_creds& creds = process.creds->head;
   bool known = true;
@@ -64,7 +67,9 @@ void check_outer_ids(const CheckInput& input, Findings& findings) {
                      process.head.pid, ns->user->owner_uid, input.own.head.euid);
 }
 
-std::string limit_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit); }
+std::string limit_text(rlim_t limit) {
+  return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit);
+}
 
 // Nobody can set more, not even root.
 void check_nr_open(const CheckInput& input, Findings& findings) {
@@ -73,8 +78,8 @@ void check_nr_open(const CheckInput& input, Findings& findings) {
   const std::string text = read_proc("sys/fs/nr_open");
   const auto most = parse_number<std::uint64_t>(text.substr(0, text.find('\n')));
   if (most && wanted > *most)
-    findings.problem(EPERM, "pid {}: its hard limit of {} is {}, /proc/sys/fs/nr_open allows {}", input.process.head.pid,
-                     limit_name(RLIMIT_NOFILE), limit_text(wanted), *most);
+    findings.problem(EPERM, "pid {}: its hard limit of {} is {}, /proc/sys/fs/nr_open allows {}",
+                     input.process.head.pid, limit_name(RLIMIT_NOFILE), limit_text(wanted), *most);
 }
 
 void check_limits(const CheckInput& input, Findings& findings) {
@@ -89,15 +94,16 @@ void check_limits(const CheckInput& input, Findings& findings) {
                        limit_name(i), limit_text(limit.rlim_max), limit_text(input.process.rlimits[i].max));
     } else if (input.process.rlimits[i].max > limit.rlim_max) {
       findings.problem(EPERM, "pid {}: its hard limit of {} is {}, cr_restart's is {}",
-                       input.process.head.pid, limit_name(i),
-                       limit_text(input.process.rlimits[i].max), limit_text(limit.rlim_max));
+                       input.process.head.pid, limit_name(i), limit_text(input.process.rlimits[i].max),
+                       limit_text(limit.rlim_max));
     }
   }
 }
 
 // cr_restart enters it for the process, if it may.
 bool may_enter_very(const CheckInput& input, const Path& cwd, const std::string& path) {
-  if (!names::is_there({path, O_PATH, cwd.head.dev, cwd.head.ino, S_IFDIR, {}, input.context.header.created_ns}))
+  if (!names::is_there(
+          {path, O_PATH, cwd.head.dev, cwd.head.ino, S_IFDIR, {}, input.context.header.created_ns}))
     return false;
   const OwnNames own;
   return names::access(path, X_OK) == 0;
@@ -106,7 +112,8 @@ bool may_enter_very(const CheckInput& input, const Path& cwd, const std::string&
 // One line for all who are in it.
 bool is_first_in(const CheckInput& input, const Path& cwd) {
   const auto is_it = [&cwd](const Process& other) {
-    return other.cwd && other.cwd->path == cwd.path && other.cwd->head.ino == cwd.head.ino && other.cwd->head.dev == cwd.head.dev;
+    return other.cwd && other.cwd->path == cwd.path && other.cwd->head.ino == cwd.head.ino &&
+           other.cwd->head.dev == cwd.head.dev;
   };
   const auto& all = input.context.processes;
   const auto first = std::find_if(all.begin(), all.end(), is_it);
@@ -114,14 +121,16 @@ bool is_first_in(const CheckInput& input, const Path& cwd) {
 }
 
 // Whose names the job would use from there on.
-void check_same_directory(const CheckInput& input, const Path& cwd, const std::string& path, Findings& findings) {
+void check_same_directory(const CheckInput& input, const Path& cwd, const std::string& path,
+                          Findings& findings) {
   const auto way = input.options.changed_files.value_or(ChangedFiles::kWarn);
   const UniqueFd place = names::open(path, O_PATH | O_DIRECTORY);
   if (!place || way == ChangedFiles::kIgnore || input.options.relocations.covers(cwd.path) ||
       !is_other_directory(input.context, cwd.head, place.get()) || !is_first_in(input, cwd))
     return;
-  const std::string text = fmt::format("pid {}: its working directory {} is another one than at the checkpoint ({}",
-                                       input.process.head.pid, path, difference_of(cwd.head, place.get()));
+  const std::string text =
+      fmt::format("pid {}: its working directory {} is another one than at the checkpoint ({}",
+                  input.process.head.pid, path, difference_of(cwd.head, place.get()));
   if (way == ChangedFiles::kRefuse)
     findings.problem(ESTALE, "{}; --changed-files=warn accepts it, --relocate=OLD=NEW selects another one)",
                      text);
@@ -132,19 +141,23 @@ void check_same_directory(const CheckInput& input, const Path& cwd, const std::s
 void check_directory(const CheckInput& input, const Path& cwd, Findings& findings) {
   if (cwd.head.flags & CRYO_PATH_DELETED) return;
   // What is on a mount that is made by the restart is not there yet.
-  const auto outside = outer_path(input.context, input.process.namespaces.mnt, input.options.relocations.apply(cwd.path));
+  const auto outside =
+      outer_path(input.context, input.process.namespaces.mnt, input.options.relocations.apply(cwd.path));
   if (!outside) return;
   const std::string& path = *outside;
   const auto index = static_cast<std::size_t>(&input.process - input.context.processes.data());
   const NamesToCheck theirs(input.context, {index});
   struct stat now;
   const bool found = names::stat(path, now) == 0;
-  if (found && S_ISDIR(now.st_mode) && names::access(path, X_OK) == 0) return check_same_directory(input, cwd, path, findings);
+  if (found && S_ISDIR(now.st_mode) && names::access(path, X_OK) == 0)
+    return check_same_directory(input, cwd, path, findings);
   const int error = errno;
   if (may_enter_very(input, cwd, path)) return;
   if (!found)
-    findings.problem(error, "pid {}: its working directory {} cannot be found: {} (--relocate=OLD=NEW if it is elsewhere now)",
-                     input.process.head.pid, path, way_error(error));
+    findings.problem(
+        error,
+        "pid {}: its working directory {} cannot be found: {} (--relocate=OLD=NEW if it is elsewhere now)",
+        input.process.head.pid, path, way_error(error));
   else if (!S_ISDIR(now.st_mode))
     findings.problem(ENOTDIR, "pid {}: its working directory {} is no directory", input.process.head.pid,
                      path);
@@ -229,8 +242,9 @@ void check_process(const CheckInput& input, Findings& findings) {
     for (const std::string& text : credential_problems(credential_change(*input.process.creds, input.own)))
       findings.problem(EPERM, "pid {}: {}", input.process.head.pid, text);
     for (const Thread& thread : input.process.threads)
-      for (const std::string& text :
-           thread.creds ? credential_problems(credential_change(*thread.creds, input.own)) : std::vector<std::string>())
+      for (const std::string& text : thread.creds
+                                         ? credential_problems(credential_change(*thread.creds, input.own))
+                                         : std::vector<std::string>())
         findings.problem(EPERM, "thread {}: {}", thread.head.tid, text);
   }
   check_limits(input, findings);

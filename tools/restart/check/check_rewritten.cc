@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files that the job writes to, and whose old bytes are not what they were: a restart cuts what has come behind their old end,
-// or goes on there, which makes nothing but a mixture of one that has been written anew since.  The checksum of the last bytes
-// tells it from one that has only grown.
+// Files that the job writes to, and whose old bytes are not what they were: a restart cuts what has come
+// behind their old end, or goes on there, which makes nothing but a mixture of one that has been written anew
+// since.  The checksum of the last bytes tells it from one that has only grown.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +27,11 @@ struct WrittenFile {
 class RewrittenChecker {
  public:
   RewrittenChecker(const Context& context, const RestartOptions& options, Findings& findings)
-      : context_(context), options_(options), findings_(findings), uses_(file_uses(context)), outputs_(find_outputs(context, uses_)) {}
+      : context_(context),
+        options_(options),
+        findings_(findings),
+        uses_(file_uses(context)),
+        outputs_(find_outputs(context, uses_)) {}
 
   void check();
 
@@ -46,7 +50,8 @@ class RewrittenChecker {
   std::string who_;  // "pid 7: descriptor 3 (/path)"
 };
 
-// Also of one that has been put back from a backup, or by a clock that was wrong. Not all file systems keep fractions of a second.
+// Also of one that has been put back from a backup, or by a clock that was wrong. Not all file systems keep
+// fractions of a second.
 bool is_modified_since(const cryo_inode& before, const struct stat& now) {
   const auto then = static_cast<time_t>(before.mtime_sec);
   return now.st_mtim.tv_sec != then || now.st_mtim.tv_nsec > static_cast<long>(before.mtime_nsec);
@@ -68,13 +73,16 @@ bool RewrittenChecker::goes_on_inside(const Inode& inode, const struct stat& now
   const OtherUse* const other = found == findings_.other_uses.end() ? nullptr : &found->second;
   return std::any_of(uses_.begin(), uses_.end(), [&](const auto& entry) {
     const File& file = context_.file(entry.first);
-    return file.head.inode == inode.id && concerns(file, entry.second) && (static_cast<int>(file.head.flags) & O_APPEND) == 0 &&
-           output_place(context_, outputs_, file, entry.second, other, static_cast<std::uint64_t>(now.st_size)) == OutputPlace::kSaved;
+    return file.head.inode == inode.id && concerns(file, entry.second) &&
+           (static_cast<int>(file.head.flags) & O_APPEND) == 0 &&
+           output_place(context_, outputs_, file, entry.second, other,
+                        static_cast<std::uint64_t>(now.st_size)) == OutputPlace::kSaved;
   });
 }
 
 void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& written, const struct stat& now) {
-  const std::string text = fmt::format("{}: {}", who_, rewritten_text(inode, static_cast<std::uint64_t>(now.st_size)));
+  const std::string text =
+      fmt::format("{}: {}", who_, rewritten_text(inode, static_cast<std::uint64_t>(now.st_size)));
   // What is there stays, and new output comes after it; or so the caller wants it.
   const bool stays = tail_of(context_, outputs_, options_, *written.file) == Tail::kStays &&
                      (options_.tails == Tails::kStay || !goes_on_inside(inode, now));

@@ -32,10 +32,12 @@ struct FileSystemNeeds {
 
 // Those that compress, share equal blocks, or say what somebody else likes.
 bool may_take_less(long type) {
-  constexpr long kBtrfs = 0x9123683e, kZfs = 0x2fc12fc1, kF2fs = 0xf2f52010, kBcachefs = 0xca451a4e, kFuse = 0x65735546,
-                 kNfs = 0x6969, kOverlay = 0x794c7630, kLustre = 0x0bd00bd0, kGpfs = 0x47504653, kCeph = 0x00c36400, kSmb = 0xfe534d42,
-                 kCifs = 0xff534d42, k9p = 0x01021997;
-  constexpr long kTypes[] = {kBtrfs, kZfs, kF2fs, kBcachefs, kFuse, kNfs, kOverlay, kLustre, kGpfs, kCeph, kSmb, kCifs, k9p};
+  constexpr long kBtrfs = 0x9123683e, kZfs = 0x2fc12fc1, kF2fs = 0xf2f52010, kBcachefs = 0xca451a4e,
+                 kFuse = 0x65735546, kNfs = 0x6969, kOverlay = 0x794c7630, kLustre = 0x0bd00bd0,
+                 kGpfs = 0x47504653, kCeph = 0x00c36400, kSmb = 0xfe534d42, kCifs = 0xff534d42,
+                 k9p = 0x01021997;
+  constexpr long kTypes[] = {kBtrfs,  kZfs,  kF2fs, kBcachefs, kFuse, kNfs, kOverlay,
+                             kLustre, kGpfs, kCeph, kSmb,      kCifs, k9p};
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
@@ -53,7 +55,8 @@ UniqueFd directory_above(std::string path) {
 
 class RoomChecker {
  public:
-  RoomChecker(const Context& context, const RestartOptions& options, const Creds& own, const ContentsSizes& sizes, Findings& findings)
+  RoomChecker(const Context& context, const RestartOptions& options, const Creds& own,
+              const ContentsSizes& sizes, Findings& findings)
       : context_(context), options_(options), own_(own), sizes_(sizes), findings_(findings) {}
 
   [[nodiscard]] std::set<std::uint32_t> check();
@@ -79,7 +82,8 @@ bool RoomChecker::is_written(const File& file, const FileUse& use) const {
   if (!file.redirected.empty()) return false;
   const auto other = findings_.other_uses.find(file.head.inode);
   return file.head.kind == CRYO_FILE_CONTENTS || file.head.kind == CRYO_FILE_POSIX_SHM ||
-         (file.head.kind == CRYO_FILE_PATH && other != findings_.other_uses.end() && other->second.context && is_output(file, use));
+         (file.head.kind == CRYO_FILE_PATH && other != findings_.other_uses.end() && other->second.context &&
+          is_output(file, use));
 }
 
 std::uint64_t RoomChecker::size_of(const File& file, const Inode& inode) const {
@@ -107,7 +111,8 @@ void RoomChecker::add_at(const std::string& path, const Inode& inode, std::uint6
   struct stat now, old;
   struct statvfs system;
   struct statfs kind;
-  const bool writable = directory && names::access(fmt::format("/proc/self/fd/{}", directory.get()), W_OK | X_OK) == 0;
+  const bool writable =
+      directory && names::access(fmt::format("/proc/self/fd/{}", directory.get()), W_OK | X_OK) == 0;
   if (!writable || ::fstat(directory.get(), &now) != 0 || ::fstatvfs(directory.get(), &system) != 0 ||
       ::fstatfs(directory.get(), &kind) != 0) {
     in_memory_.insert(inode.id);
@@ -117,12 +122,14 @@ void RoomChecker::add_at(const std::string& path, const Inode& inode, std::uint6
   if (system.f_blocks == 0) return;  // no limit, or not known
   FileSystemNeeds& place = systems_[now.st_dev];
   // With quotas of projects it is that of the directory: what one of them has is there for certain.
-  place.free = std::max<std::uint64_t>(place.free, (capable(own_, CAP_SYS_RESOURCE) ? system.f_bfree : system.f_bavail) * system.f_frsize);
+  place.free = std::max<std::uint64_t>(
+      place.free, (capable(own_, CAP_SYS_RESOURCE) ? system.f_bfree : system.f_bavail) * system.f_frsize);
   place.may_take_less = may_take_less(kind.f_type);
   place.bytes += bytes;
   ++place.files;
   // POSIX shared memory that has been left behind is emptied first.
-  if (names::lstat(path, old) == 0 && S_ISREG(old.st_mode)) place.given_back += static_cast<std::uint64_t>(old.st_blocks) * 512;
+  if (names::lstat(path, old) == 0 && S_ISREG(old.st_mode))
+    place.given_back += static_cast<std::uint64_t>(old.st_blocks) * 512;
   if (bytes < place.largest_bytes) return;
   place.largest = path;
   place.largest_bytes = bytes;
@@ -130,9 +137,10 @@ void RoomChecker::add_at(const std::string& path, const Inode& inode, std::uint6
 
 void RoomChecker::report(const FileSystemNeeds& place) {
   if (place.bytes <= place.free + place.given_back) return;
-  const std::string what = place.files == 1 ? fmt::format("{}: its contents take {} bytes", place.largest, place.bytes)
-                                            : fmt::format("the contents of {} files take {} bytes, of which {} has {}", place.files,
-                                                          place.bytes, place.largest, place.largest_bytes);
+  const std::string what = place.files == 1
+                               ? fmt::format("{}: its contents take {} bytes", place.largest, place.bytes)
+                               : fmt::format("the contents of {} files take {} bytes, of which {} has {}",
+                                             place.files, place.bytes, place.largest, place.largest_bytes);
   const std::string text =
       fmt::format("{}, and {} are free in its file system (--relocate=OLD=NEW selects another one)", what,
                   place.free + place.given_back);
@@ -151,7 +159,8 @@ std::set<std::uint32_t> RoomChecker::check() {
   for (const auto& [id, use] : file_uses(context_)) {
     const File& file = context_.file(id);
     // Shared anonymous memory is open by the way.
-    if (is_written(file, use) && !mapped.contains(file.head.inode) && seen.insert(file.head.inode).second) add_file(file, use);
+    if (is_written(file, use) && !mapped.contains(file.head.inode) && seen.insert(file.head.inode).second)
+      add_file(file, use);
   }
   for (auto& [device, place] : systems_) {
     const auto kept = findings_.kept_aside.find(device);
@@ -173,13 +182,14 @@ ContentsSizes contents_sizes(const Context& context) {
     const Inode& inode = context.inode(chunk.object);
     const std::uint64_t most = inode.shm ? inode.shm->size : inode.head.size;
     for (const cryo_page_run& run : chunk.runs)
-      if (run.start < most) size += std::min<std::uint64_t>(run.nr_pages, (most - run.start + page - 1) / page) * page;
+      if (run.start < most)
+        size += std::min<std::uint64_t>(run.nr_pages, (most - run.start + page - 1) / page) * page;
   }
   return sizes;
 }
 
-std::set<std::uint32_t> check_room(const Context& context, const RestartOptions& options, const Creds& own, const ContentsSizes& sizes,
-                                   Findings& findings) {
+std::set<std::uint32_t> check_room(const Context& context, const RestartOptions& options, const Creds& own,
+                                   const ContentsSizes& sizes, Findings& findings) {
   return RoomChecker(context, options, own, sizes, findings).check();
 }
 

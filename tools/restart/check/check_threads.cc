@@ -43,7 +43,9 @@ void check_cpus(const CheckInput& input, Findings& findings) {
     const std::string had = cpus_text(both), all = cpus_text(there), wanted = cpus_text(cpus);
     // All that there is, or what it had.
     if (had == all || had == wanted) continue;
-    const std::string others = tids.size() == 1 ? "" : fmt::format(" (and {} more of pid {})", tids.size() - 1, input.process.head.pid);
+    const std::string others =
+        tids.size() == 1 ? ""
+                         : fmt::format(" (and {} more of pid {})", tids.size() - 1, input.process.head.pid);
     if (had.empty())
       findings.warning(
           "thread {}{}: none of the CPUs in its affinity mask ({}) is available: it may run on {}",
@@ -96,7 +98,8 @@ void check_threads(const CheckInput& input, Findings& findings) {
       findings.problem(EBADMSG, "thread {}: the context lacks its general registers", thread.head.tid);
     check_priorities(input, thread.head, findings);
     check_seccomp(input, thread, findings);
-    if (const std::string text = thread.mempolicy ? policy_here_text(*thread.mempolicy, input.nodes) : ""; !text.empty())
+    if (const std::string text = thread.mempolicy ? policy_here_text(*thread.mempolicy, input.nodes) : "";
+        !text.empty())
       findings.warning("thread {}: its NUMA memory policy: {}", thread.head.tid, text);
     if (!input.options.restore_pid && !(thread.head.flags & CRYO_THREAD_LEADER) &&
         thread.pending.signals != 0)

@@ -26,8 +26,8 @@ struct OtherUse {
   pid_t pid = 0;         // 0: who cannot be seen
   std::string command;
   bool appends = false;
-  // His open file, where the job can go on in it: at its end, and of the user of the job's processes.  Then each of them goes
-  // on behind what the other one has written, as before the checkpoint.
+  // His open file, where the job can go on in it: at its end, and of the user of the job's processes.  Then
+  // each of them goes on behind what the other one has written, as before the checkpoint.
   std::shared_ptr<const UniqueFd> file;
 };
 using OtherUses = std::map<std::uint32_t, OtherUse>;  // by inode of the context
@@ -47,8 +47,9 @@ struct Findings {
   std::vector<std::int32_t> nice_not_permitted;  // tids
   OtherUses other_uses;                          // of output files
   std::set<std::uint32_t> rewritten;             // inodes: output files that are refused for that
-  std::map<dev_t, std::uint64_t> kept_aside;     // bytes, by file system: what is moved out of output files (FILE.cut.N)
-  FileIdentities contexts;                       // that are read
+  std::map<dev_t, std::uint64_t>
+      kept_aside;           // bytes, by file system: what is moved out of output files (FILE.cut.N)
+  FileIdentities contexts;  // that are read
 
   template <typename... Args>
   void problem(int code, fmt::format_string<Args...> format, Args&&... args) {
@@ -78,8 +79,8 @@ struct CheckInput {
   const RestartOptions& options;
   Creds own;
   int oom_score_adj = 0;  // own
-  CpuMask cpus{};         // that can be had by who stays in the caller's control group; empty: has not been asked
-  NodeMask nodes{};       // of memory: those that the process can have; empty: that cannot be told
+  CpuMask cpus{};    // that can be had by who stays in the caller's control group; empty: has not been asked
+  NodeMask nodes{};  // of memory: those that the process can have; empty: that cannot be told
 };
 
 }  // namespace cryo

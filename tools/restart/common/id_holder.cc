@@ -118,14 +118,16 @@ bool id_exists(pid_t id) {
 bool is_group_of_own_session(pid_t group) {
   if (!id_exists(-group)) return false;
   const auto pids = numbers_in("/proc");
-  const auto member = std::find_if(pids.begin(), pids.end(), [group](pid_t pid) { return ::getpgid(pid) == group; });
+  const auto member =
+      std::find_if(pids.begin(), pids.end(), [group](pid_t pid) { return ::getpgid(pid) == group; });
   return member != pids.end() && ::getsid(*member) == ::getsid(0);
 }
 
 std::string other_in_own_group() {
   if (::getpgrp() == 0) return {};  // of an outer pid namespace
   for (const pid_t pid : numbers_in("/proc"))
-    if (pid != ::getpid() && ::getpgid(pid) == ::getpgrp() && !is_leaving(pid)) return fmt::format("pid {} ({})", pid, command_of(pid));
+    if (pid != ::getpid() && ::getpgid(pid) == ::getpgrp() && !is_leaving(pid))
+      return fmt::format("pid {} ({})", pid, command_of(pid));
   return {};
 }
 

@@ -22,13 +22,13 @@ namespace cryo {
 
 // Those who are about to give their ids back are waited for: a job that has just been killed is not gone yet.
 class IdHolders {
-public:
+ public:
   // `patience`: for all ids together.
   explicit IdHolders(std::chrono::milliseconds patience = std::chrono::seconds(2));
   // Who it is, for people; empty when the id is free.
   [[nodiscard]] std::string find(pid_t id) const;
 
-private:
+ private:
   std::chrono::steady_clock::time_point end_;
 };
 

@@ -37,11 +37,11 @@ struct RestartOptions {
   bool restore_pid = true;  // of the process and of its threads
   bool restore_pgid = false;
   bool restore_sid = false;
-  Tails tails = Tails::kDefault;            // what has come to files open for writing, see output_files.h
-  int signal = 0;                           // pending before the process starts; 0: none
-  Tolerance other_cpu = Tolerance::kError;  // CPU lacks what the process may have decided to use
-  Tolerance other_owner =
-      Tolerance::kError;  // another user than a privileged caller can have written the context, or gets its terminal
+  Tails tails = Tails::kDefault;              // what has come to files open for writing, see output_files.h
+  int signal = 0;                             // pending before the process starts; 0: none
+  Tolerance other_cpu = Tolerance::kError;    // CPU lacks what the process may have decided to use
+  Tolerance other_owner = Tolerance::kError;  // another user than a privileged caller can have written the
+                                              // context, or gets its terminal
   bool restore_files = false;  // make files that are gone again by their names, not without one
   // Files that are not what they were; not given: see check_changed.cc.
   std::optional<ChangedFiles> changed_files;

@@ -48,7 +48,8 @@ void Relocations::follow_links() {
 
 const Relocations::Pair* Relocations::pair_of(const std::string& path) const {
   for (const Pair& pair : pairs_)
-    if (path.starts_with(pair.from) && (path.size() <= pair.from.size() || path[pair.from.size()] == '/')) return &pair;
+    if (path.starts_with(pair.from) && (path.size() <= pair.from.size() || path[pair.from.size()] == '/'))
+      return &pair;
   return nullptr;
 }
 

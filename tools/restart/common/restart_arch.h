@@ -25,8 +25,8 @@ inline constexpr std::size_t kMaxRegsetSize = 16384;
 // set, without those that another set includes, and with the size that this CPU's sets have.
 [[nodiscard]] std::vector<Regset> restart_regsets(const std::vector<Regset>& saved);
 
-// Asks the kernel for what registers the process had asked it for.  In that process, before it handles signals on
-// stacks of its own.
+// Asks the kernel for what registers the process had asked it for.  In that process, before it handles
+// signals on stacks of its own.
 void ask_for_registers(const Process& process);
 
 // What claim_registers() of the stub is to be told in a thread that is to get these sets.

@@ -43,11 +43,12 @@ const StepKind kSealStep("seal a memfd");
 
 using stub::Expect;
 
-constexpr std::size_t kLockSize = 128;  // stub area for one lock: call and struct flock
-constexpr std::size_t kOwnerSize = 16;  // struct f_owner_ex, aligned
+constexpr std::size_t kLockSize = 128;           // stub area for one lock: call and struct flock
+constexpr std::size_t kOwnerSize = 16;           // struct f_owner_ex, aligned
 constexpr std::size_t kMostAtOnce = 0x7ffff000;  // bytes that sendfile(2) copies in one call
 constexpr int kTailCalls = 8;                    // that copy what has come to a file while memory was read
-constexpr std::size_t kEndSize = CRYO_END_BYTES_MAX + 2 * sizeof(std::uint64_t);  // that are looked at before one is cut, and an offset
+constexpr std::size_t kEndSize =
+    CRYO_END_BYTES_MAX + 2 * sizeof(std::uint64_t);  // that are looked at before one is cut, and an offset
 constexpr std::size_t kFixedSize = 65536;
 
 class Child {
@@ -90,10 +91,10 @@ class Child {
   const Process& process_;
   Shared shared_;  // the report moves
   RestoredFiles files_;
-  std::vector<cryo_lock> locks_;         // that it takes
-  std::map<std::uint32_t, int> first_;   // files that nobody before it has
-  std::set<int> parked_;                 // closed by the stub,
-  std::set<int> kept_;                   // by its last steps
+  std::vector<cryo_lock> locks_;        // that it takes
+  std::map<std::uint32_t, int> first_;  // files that nobody before it has
+  std::set<int> parked_;                // closed by the stub,
+  std::set<int> kept_;                  // by its last steps
   std::vector<KernelMapping> kernel_mappings_;
   InheritedVmas inherited_;
   CredentialChange credentials_;
@@ -130,7 +131,8 @@ void Child::act_as_own_user() const {
   ::setfsuid(saved.fsuid);
 }
 
-// Files that it has up to the last steps: those in its table, and those under way in messages that it sees to.
+// Files that it has up to the last steps: those in its table, and those under way in messages that it sees
+// to.
 std::map<std::uint32_t, int> Child::own_fds() const {
   std::map<std::uint32_t, int> fds;
   for (const auto& [id, fd] : files_.fds)
@@ -172,7 +174,8 @@ void Child::restore_what_files_hold() {
   first_ = first_fds();
   // By the numbers that cr_restart sees.
   const bool nested = process_.namespaces.pid != 0;
-  name_peers(input_.context, input_.options, nested ? std::set<pid_t>() : input_.files.named_peers, first_, input_.handle_fd);
+  name_peers(input_.context, input_.options, nested ? std::set<pid_t>() : input_.files.named_peers, first_,
+             input_.handle_fd);
   const FdOf fd_of = [this](std::uint32_t file) {
     const auto own = files_.fds.find(file);
     return own != files_.fds.end() ? own->second : input_.files.fds.at(file).get();
@@ -196,8 +199,9 @@ void Child::restore_open_files() {
        input_.files.fds, input_.handle_fd, input_.options.restore_pid});
   files_ = take_files(input_.file_input, input_.files, index_, std::move(rings));
   const Context& context = input_.file_input.context;
-  settle_terminals(context, context.processes[index_], input_.files.terminals,
-                 {.device_fd = input_.device_fd, .ledger = input_.common.ledger, .handle_fd = input_.handle_fd});
+  settle_terminals(
+      context, context.processes[index_], input_.files.terminals,
+      {.device_fd = input_.device_fd, .ledger = input_.common.ledger, .handle_fd = input_.handle_fd});
   claim_clients(input_.context, process_, files_.fds);
   restore_what_files_hold();
   std::set<int> keep(input_.context_fds.begin(), input_.context_fds.end());
@@ -223,7 +227,8 @@ void Child::restore_open_files() {
 
 // Their names are those that cr_restart sees.
 ThreadFilePlan Child::of_threads() const {
-  return {input_.file_input.context, index_, input_.options.restore_pid, files_.of_threads.empty() ? Creds() : own_credentials()};
+  return {input_.file_input.context, index_, input_.options.restore_pid,
+          files_.of_threads.empty() ? Creds() : own_credentials()};
 }
 
 StubArea Child::make_area(AddressSpace& space) {
@@ -239,14 +244,14 @@ StubArea Child::make_area(AddressSpace& space) {
     memory_size = memory_plan_size(input_.context, mm, inherited_);
     transit = transit_size(input_.context, mm, kernel_mappings_);
   }
-  const std::size_t data = memory_size + thread_plan_size(process_, credentials_) +
-                           timerfd_plan_size(files_.fds.size()) + posix_timer_plan_size(process_) +
-                           (locks_.size() + process_.fds.size()) * kLockSize +
-                           (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
-                           (process_.threads.size() + 1) * 10 * sizeof(stub::Call) +
-                           files_.fds.size() * (6 * sizeof(stub::Call) + sizeof(std::uint64_t) + kOwnerSize) +
-                           input_.files.cut.size() * ((kTailCalls + 4) * sizeof(stub::Call) + kEndSize) +
-                           thread_files_size(of_threads(), files_.of_threads) + kFixedSize;
+  const std::size_t data =
+      memory_size + thread_plan_size(process_, credentials_) + timerfd_plan_size(files_.fds.size()) +
+      posix_timer_plan_size(process_) + (locks_.size() + process_.fds.size()) * kLockSize +
+      (parked_.size() + kept_.size() + input_.files.seals.size()) * 2 * sizeof(stub::Call) +
+      (process_.threads.size() + 1) * 10 * sizeof(stub::Call) +
+      files_.fds.size() * (6 * sizeof(stub::Call) + sizeof(std::uint64_t) + kOwnerSize) +
+      input_.files.cut.size() * ((kTailCalls + 4) * sizeof(stub::Call) + kEndSize) +
+      thread_files_size(of_threads(), files_.of_threads) + kFixedSize;
   StubArea area(space, {shared_.report, report_size(input_.slots), !makes_memory()}, data, transit,
                 input_.context.header.page_size);
   if (!makes_memory()) input_.shared_life.areas.push_back(area.range());
@@ -287,17 +292,18 @@ void Child::plan_process_calls(CallList& calls, StubArea& area) {
   plan_queue_notifications(input_.context, process_, calls, area);
 }
 
-// What a file that was open for writing has got since then is kept aside by now, or is not wanted: but for what has come while memory
-// was read. Where there is no room for all, only the next call says why.
-// Right before it is cut, it has to be the job's file still.
+// What a file that was open for writing has got since then is kept aside by now, or is not wanted: but for
+// what has come while memory was read. Where there is no room for all, only the next call says why. Right
+// before it is cut, it has to be the job's file still.
 void Child::plan_tail(const Inode& inode, const CutFile& cut, CallList& calls, StubArea& area) {
   auto* offset = area.array<std::uint64_t>(1);
   *offset = cut.end;
   for (int i = 0; cut.to && i < kTailCalls; ++i)
     calls.add(kTruncateStep, cut.file, SYS_sendfile, cut.to.get(), cut.from.get(), offset, kMostAtOnce);
   if (cut.is_known)
-    calls.expect(Expect::kBytes, kOldEndStep, cut.file, SYS_pread64, cut.from.get(), area.array<std::byte>(inode.end->length),
-                 inode.end->length, inode.head.size - inode.end->length, inode.end->crc);
+    calls.expect(Expect::kBytes, kOldEndStep, cut.file, SYS_pread64, cut.from.get(),
+                 area.array<std::byte>(inode.end->length), inode.end->length,
+                 inode.head.size - inode.end->length, inode.end->crc);
   for (const int fd : {cut.to.get(), cut.from.get()})
     if (fd >= 0) calls.add(kCloseStep, 0, SYS_close, fd);
 }
@@ -307,8 +313,9 @@ bool Child::is_leased(std::uint32_t inode) const {
   const auto is_lease = [&](const cryo_lock& lock) {
     return lock.kind == CRYO_LOCK_LEASE && input_.context.file(lock.file).head.inode == inode;
   };
-  return std::any_of(input_.files.locks.begin(), input_.files.locks.end(),
-                     [&](const auto& locks) { return std::any_of(locks.second.begin(), locks.second.end(), is_lease); });
+  return std::any_of(input_.files.locks.begin(), input_.files.locks.end(), [&](const auto& locks) {
+    return std::any_of(locks.second.begin(), locks.second.end(), is_lease);
+  });
 }
 
 void Child::plan_leased_tails(CallList& calls, StubArea& area) {
@@ -316,18 +323,21 @@ void Child::plan_leased_tails(CallList& calls, StubArea& area) {
     if (cut.process == index_ && is_leased(inode)) plan_tail(input_.context.inode(inode), cut, calls, area);
 }
 
-// The others. Before the process has its locks (F_SETLK): it would lose those of a file by closing what reads that.
+// The others. Before the process has its locks (F_SETLK): it would lose those of a file by closing what reads
+// that.
 void Child::plan_tails(CallList& calls, StubArea& area) {
   for (const auto& [inode, cut] : input_.files.cut)
     if (cut.process == index_ && !is_leased(inode)) plan_tail(input_.context.inode(inode), cut, calls, area);
 }
 
-// By a descriptor that is only `kept`, or by others: those are there to the end, and what may fail comes before them.
+// By a descriptor that is only `kept`, or by others: those are there to the end, and what may fail comes
+// before them.
 void Child::plan_truncation(CallList& calls, bool kept) {
   for (const auto& [inode, cut] : input_.files.cut) {
     if (cut.process != index_) continue;
     const int fd = files_.fds.at(cut.file);
-    if (kept_.contains(fd) == kept) calls.add(kTruncateStep, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
+    if (kept_.contains(fd) == kept)
+      calls.add(kTruncateStep, cut.file, SYS_ftruncate, fd, input_.context.inode(inode).head.size);
   }
 }
 
@@ -355,7 +365,8 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   plan_leased_tails(final_calls, area);
   // Threads of other processes may be owners, and a lease wants no other process to have the file.
   plan_leases(locks_, fds, final_calls);
-  plan_owners({input_.context, process_, index_, input_.options, fds, input_.files.kept_by}, final_calls, area);
+  plan_owners({input_.context, process_, index_, input_.options, fds, input_.files.kept_by}, final_calls,
+              area);
   directories_->plan_after(directories_->order().back(), leader_calls, area);
   plan_real_user(credentials_, leader_calls);
   plan_timerfds(input_.context, first_, leader_calls, area);
@@ -405,8 +416,9 @@ stub::Parameters* Child::plan(StubArea& area, AddressSpace& space) {
   return parameters;
 }
 
-// The C library unblocks two signals of its own where it creates a process's first thread, as reading from several contexts does.
-// A timer of the job may have one of them (SIGEV_THREAD), and expires while the process is being rebuilt.
+// The C library unblocks two signals of its own where it creates a process's first thread, as reading from
+// several contexts does. A timer of the job may have one of them (SIGEV_THREAD), and expires while the
+// process is being rebuilt.
 void block_signals_of_library() {
   const std::uint64_t all = ~std::uint64_t{0};
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof(all));

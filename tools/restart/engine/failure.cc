@@ -18,8 +18,9 @@ std::string id_failure(const Process& process, std::uint32_t thread) {
   std::string holder;
   if (process.namespaces.pid == 0 && thread < process.threads.size())
     holder = IdHolders(std::chrono::milliseconds(0)).find(process.threads[thread].head.tid);
-  return holder.empty() ? fmt::format("cannot get its id: lost to other processes in {} attempts", stub::kMaxTidTries)
-                        : fmt::format("its id is in use by {}", holder);
+  return holder.empty()
+             ? fmt::format("cannot get its id: lost to other processes in {} attempts", stub::kMaxTidTries)
+             : fmt::format("its id is in use by {}", holder);
 }
 
 std::string what_failed(const FailureReport& failure, const Context& context, const Process& process) {
@@ -39,7 +40,8 @@ std::string what_failed(const FailureReport& failure, const Context& context, co
     case Step::kResume:
       return "the module refused to resume the thread";
     default:
-      return step_message(failure.step, {context, process, failure.index, failure.thread, failure.address, failure.error});
+      return step_message(failure.step,
+                          {context, process, failure.index, failure.thread, failure.address, failure.error});
   }
 }
 
@@ -80,6 +82,8 @@ std::string describe_failure(const FailureReport& failure, const Context& contex
   return fmt::format("{}: {}: {}", who, what, errno_text(failure.error));
 }
 
-std::string describe_progress(stub::Step step) { return fmt::format("while trying to {}", action_of(step)); }
+std::string describe_progress(stub::Step step) {
+  return fmt::format("while trying to {}", action_of(step));
+}
 
 }  // namespace cryo

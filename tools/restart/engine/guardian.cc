@@ -27,8 +27,8 @@ namespace {
 constexpr timespec kGuardianPause{0, 10000000};
 constexpr int kRounds = 3000;  // of a pause each: processes that are being killed end sooner
 
-// Nothing that others wait for the end of, and no signal that is meant for cr_restart.  What is kept may have a number that a caller has
-// left free of 0 to 2: it gets another one.
+// Nothing that others wait for the end of, and no signal that is meant for cr_restart.  What is kept may have
+// a number that a caller has left free of 0 to 2: it gets another one.
 void stand_aside(int& line, GuardianFds& fds) {
   ::setsid();
   sigset_t all;
@@ -68,7 +68,8 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
          std::all_of(places.begin(), places.end(), [&](const Place& place) { return ended(place.pid); });
 }
 
-[[noreturn]] void guard(int line, const SharedReport& report, std::size_t processes, GuardianFds fds, const Context& context) {
+[[noreturn]] void guard(int line, const SharedReport& report, std::size_t processes, GuardianFds fds,
+                        const Context& context) {
   stand_aside(line, fds);
   wait_for_end_of_cr_restart(line);
   Ledger& ledger = report.ledger();
@@ -78,7 +79,8 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
     restore_cursor(fds.device);
     if (!all_ended(ledger, report.places())) continue;
     if (has_been_let_go(ledger, fds.handle)) break;
-    (void)CreatedPaths(ledger, &context).remove_all(may_be_cutting(*report, processes) ? Cutting::kByServers : Cutting::kNo);
+    (void)CreatedPaths(ledger, &context)
+        .remove_all(may_be_cutting(*report, processes) ? Cutting::kByServers : Cutting::kNo);
     break;
   }
   ::_exit(0);
@@ -98,12 +100,14 @@ pid_t fork_silently(UniqueFd& self) {
 // Whoever else had the number by now would not be meant.
 void wait_for(const UniqueFd& self) {
   siginfo_t info{};
-  while (::waitid(P_PIDFD, static_cast<id_t>(self.get()), &info, WEXITED | __WALL) != 0 && errno == EINTR) continue;
+  while (::waitid(P_PIDFD, static_cast<id_t>(self.get()), &info, WEXITED | __WALL) != 0 && errno == EINTR)
+    continue;
 }
 
 }  // namespace
 
-Guardian::Guardian(const SharedReport& report, std::size_t processes, GuardianFds fds, const std::set<pid_t>& wanted, const Context& context) {
+Guardian::Guardian(const SharedReport& report, std::size_t processes, GuardianFds fds,
+                   const std::set<pid_t>& wanted, const Context& context) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("pipe");
   const UniqueFd reader(ends[0]);

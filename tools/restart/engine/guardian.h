@@ -20,14 +20,17 @@ struct GuardianFds {
   int handle;
 };
 
-// A child of cr_restart in a session of its own, whose end gives no signal.  If cr_restart ends without having ended it, it waits
-// until the processes of the restart have ended as well, and removes what CreatedPaths names.  It does nothing if one of them lives
-// on: then the job runs, and all is as it should be.  It is no orphan before: whoever has started cr_restart may be a subreaper
-// (libcr), would get it, and its end.
+// A child of cr_restart in a session of its own, whose end gives no signal.  If cr_restart ends without
+// having ended it, it waits until the processes of the restart have ended as well, and removes what
+// CreatedPaths names.  It does nothing if one of them lives on: then the job runs, and all is as it should
+// be.  It is no orphan before: whoever has started cr_restart may be a subreaper (libcr), would get it, and
+// its end.
 class Guardian {
  public:
-  // Of so many processes that run again.  Errors: the system's, by exception.  Its pid is none of `wanted`, which the job will have.
-  Guardian(const SharedReport& report, std::size_t processes, GuardianFds fds, const std::set<pid_t>& wanted, const Context& context);
+  // Of so many processes that run again.  Errors: the system's, by exception.  Its pid is none of `wanted`,
+  // which the job will have.
+  Guardian(const SharedReport& report, std::size_t processes, GuardianFds fds, const std::set<pid_t>& wanted,
+           const Context& context);
   // cr_restart cleans up itself, or has nothing to clean up any more.
   ~Guardian();
   Guardian(const Guardian&) = delete;

@@ -224,7 +224,8 @@ void Maker::await_library(const SharedLife& life) const {
 
 void Maker::take_terminals_of(std::size_t node) const {
   const std::size_t process = input_.plan.nodes[node].process;
-  if (process != TreeNode::kHelper) take_terminals(input_.context, input_.context.processes[process], files_.terminals);
+  if (process != TreeNode::kHelper)
+    take_terminals(input_.context, input_.context.processes[process], files_.terminals);
 }
 
 void Maker::run() {
@@ -235,13 +236,13 @@ void Maker::run() {
     find_relations();
     allocation::keep_to_own_area();
     if (input_.options.restore_pid)
-      files_.named_peers = name_gone_peers({input_.context, files_.fds, device_fd_, handle_fd_, input_.shared.ledger});
+      files_.named_peers =
+          name_gone_peers({input_.context, files_.fds, device_fd_, handle_fd_, input_.shared.ledger});
     const std::size_t node = run_tree(
         {input_.context, input_.plan, namespaces_, *pid_namespaces_, input_.shared, device_fd_, handle_fd_,
          input_.coordinator, input_.options.restore_pid,
          [this](std::size_t forker, std::size_t step) { inherited_->read(forker, step); },
-         [this](std::size_t node) { take_terminals_of(node); },
-         [this](std::size_t born) { live(born); },
+         [this](std::size_t node) { take_terminals_of(node); }, [this](std::size_t born) { live(born); },
          [this](std::size_t born, const std::exception& error) {
            report(static_cast<std::uint32_t>(input_.plan.nodes[born].process), error);
          }});

@@ -48,7 +48,7 @@ constexpr long kPollNs = 10000000;
 constexpr std::chrono::milliseconds kLookAfter(500);  // at all processes,
 constexpr std::chrono::milliseconds kTelling(5000);   // a line of text
 constexpr std::chrono::milliseconds kKilling(30000);
-constexpr int kLookShare = 20;                        // which takes one part in so many of the time
+constexpr int kLookShare = 20;  // which takes one part in so many of the time
 
 struct Totals {
   std::size_t processes = 0;  // that will run
@@ -169,7 +169,9 @@ Restart::Attempt::~Attempt() {
   if (succeeded_) return;
   const bool all_ended = kill_all();
   restore_cursor(device_.get());  // of who was killed while it forked
-  const Cutting cutting = !may_be_cutting(*report_, totals_.processes) ? Cutting::kNo : all_ended ? Cutting::kByServers : Cutting::kByAll;
+  const Cutting cutting = !may_be_cutting(*report_, totals_.processes) ? Cutting::kNo
+                          : all_ended                                  ? Cutting::kByServers
+                                                                       : Cutting::kByAll;
   for (const std::string& tail : CreatedPaths(report_.ledger(), &context_).remove_all(cutting))
     restart_.kernel_log_.append(fmt::format(
         "{} is kept: the file whose data it holds no longer has that data, or may still be truncated\n",
@@ -264,8 +266,7 @@ std::string process_name(const Context& context, std::uint32_t process) {
 // Who has begun to tell may have been killed in between.
 void Restart::Attempt::fail_reported() {
   if (!await_failure(*report_, kTelling))
-    fail(EIO,
-         "a process of the restart was killed while reporting an error: the error is unknown");
+    fail(EIO, "a process of the restart was killed while reporting an error: the error is unknown");
   const FailureReport failure = read_failure(*report_, report_.ledger());
   fail(failure.error, "{}", describe_failure(failure, context_));
 }
@@ -315,7 +316,8 @@ void Restart::Attempt::check_grandchildren() {
     const std::size_t process = plan_.nodes[node].process;
     if (pid <= 0 || !has_ended(pid)) continue;
     const bool goes = process == TreeNode::kHelper || context_.processes[process].threads.empty();
-    if (goes && __atomic_load_n(&report_.places()[node].ended, __ATOMIC_ACQUIRE) != 0) continue;  // as it should
+    if (goes && __atomic_load_n(&report_.places()[node].ended, __ATOMIC_ACQUIRE) != 0)
+      continue;  // as it should
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
     if (process == TreeNode::kHelper)
       fail(EIO, "a helper process (pid {}) exited before the process tree was complete", pid);

@@ -30,8 +30,8 @@ class Restart {
 
   // Restarts the process; it is a child of the caller, running, when this returns its pid.
   // All signals have to be blocked: one of SIGHUP, SIGINT, SIGQUIT, SIGTERM that is pending makes it give
-  // up.  Throws Error, after everything that was made has been removed again.  `before_commit` is called when all is made and
-  // nothing runs yet.
+  // up.  Throws Error, after everything that was made has been removed again.  `before_commit` is called when
+  // all is made and nothing runs yet.
   using PidOf = std::function<pid_t(const Process&)>;  // what a process of the context has got
   using BeforeCommit = std::function<void(const PidOf&)>;
   [[nodiscard]] pid_t launch(const Findings& findings, const BeforeCommit& before_commit);

@@ -200,7 +200,8 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
   door.pid = 0;
   door.new_pid_namespace = false;
   door.outer.clear();
-  // Any id but that of its child: others of the job's would be kept from it by who has had them, and is not waited for until later.
+  // Any id but that of its child: others of the job's would be kept from it by who has had them, and is not
+  // waited for until later.
   const std::set<pid_t> of_child{request.pid}, outer_of_child(request.outer.begin(), request.outer.end());
   door.taken = &of_child;
   if (!request.outer.empty()) door.outer_taken = &outer_of_child;
@@ -277,8 +278,7 @@ void TreeRunner::enter_namespaces(std::size_t node) {
   if (process == TreeNode::kHelper || input_.context.processes[process].threads.empty()) return;
   const cryo_namespaces& wanted = input_.context.processes[process].namespaces;
   // By its path in the hierarchy of cr_restart.
-  if (wanted.cgroup != in_.cgroup || wanted.mnt != in_.mnt)
-    join_cgroup(input_.context, process);
+  if (wanted.cgroup != in_.cgroup || wanted.mnt != in_.mnt) join_cgroup(input_.context, process);
   if (in_.user == 0 && wanted.user != 0) take_outer_groups(input_.context, input_.context.processes[process]);
   input_.namespaces.enter(in_, wanted, is_first_there(node));
   in_ = wanted;
@@ -296,7 +296,8 @@ void TreeRunner::enter_group(const TreeStep& step) {
   const pid_t outer = step.id == 0 ? ::getpgid(input_.coordinator) : 0;
   const pid_t group = leads ? ::getpid() : step.id == 0 ? outer : number(step.id);
   if (old_group == group && step.subject == 0) return;
-  // Where that of cr_restart has no number (docker exec, nsenter), it is 0, and setpgid(2) makes one of its own.
+  // Where that of cr_restart has no number (docker exec, nsenter), it is 0, and setpgid(2) makes one of its
+  // own.
   const pid_t who = step.subject == 0 ? 0 : number(input_.plan.nodes[step.subject].pid);
   if (::setpgid(who, group == ::getpid() && who == 0 ? 0 : group) != 0)
     fail_errno("cannot enter process group {}", step.id);

@@ -37,7 +37,8 @@ void add_fact(std::string& facts, char kind, std::string_view text) {
 bool may_see_environment(const FileRestoreInput& input, std::int32_t pid) {
   const auto is_it = [pid](const Process& process) { return process.head.pid == pid; };
   const auto process = std::find_if(input.context.processes.begin(), input.context.processes.end(), is_it);
-  return process != input.context.processes.end() && process->creds && is_of_user(input.context, *process, ::getuid());
+  return process != input.context.processes.end() && process->creds &&
+         is_of_user(input.context, *process, ::getuid());
 }
 
 std::string facts_for(const FileRestoreInput& input, const File& file) {
@@ -108,13 +109,16 @@ UniqueFd make_output(const File& file) {
   return fd;
 }
 
-const FileKind kClientKind = {.kind = CRYO_FILE_CLIENT, .open = [](FileMaking& making, const File& file, const FileUse&) {
+const FileKind kClientKind = {.kind = CRYO_FILE_CLIENT,
+                              .open = [](FileMaking& making, const File& file, const FileUse&) {
                                 return make_client(making.input, file);
                               }};
 const FileKind kRequestKind = {
-    .kind = CRYO_FILE_REQUEST, .open = [](FileMaking&, const File&, const FileUse&) { return make_request(); }};
-const FileKind kOutputKind = {.kind = CRYO_FILE_OUTPUT,
-                              .open = [](FileMaking&, const File& file, const FileUse&) { return make_output(file); },
-                              .is_shared_outside = true};
+    .kind = CRYO_FILE_REQUEST,
+    .open = [](FileMaking&, const File&, const FileUse&) { return make_request(); }};
+const FileKind kOutputKind = {
+    .kind = CRYO_FILE_OUTPUT,
+    .open = [](FileMaking&, const File& file, const FileUse&) { return make_output(file); },
+    .is_shared_outside = true};
 
 }  // namespace cryo

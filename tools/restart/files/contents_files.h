@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files that are made again with their contents: one for each inode, of which all open files of that are opened.
+// Files that are made again with their contents: one for each inode, of which all open files of that are
+// opened.
 #pragma once
 
 #include <map>

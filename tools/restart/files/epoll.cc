@@ -76,7 +76,7 @@ class Aside {
 class InterestFiller {
  public:
   InterestFiller(const File& file, int fd, const Process& process, const std::map<std::uint32_t, int>& fds,
-         int handle_fd)
+                 int handle_fd)
       : file_(file), fd_(fd), process_(process), fds_(fds), handle_fd_(handle_fd) {}
 
   void fill();
@@ -169,6 +169,7 @@ void fill_epolls(const Context& context, const Process& process, const std::map<
 }
 
 const FileKind kEpollKind = {
-    .kind = CRYO_FILE_EPOLL, .open = [](FileMaking&, const File& file, const FileUse&) { return make_epoll(file); }};
+    .kind = CRYO_FILE_EPOLL,
+    .open = [](FileMaking&, const File& file, const FileUse&) { return make_epoll(file); }};
 
 }  // namespace cryo

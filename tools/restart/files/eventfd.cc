@@ -20,6 +20,7 @@ UniqueFd make_eventfd(const File& file) {
 }
 
 const FileKind kEventfdKind = {
-    .kind = CRYO_FILE_EVENTFD, .open = [](FileMaking&, const File& file, const FileUse&) { return make_eventfd(file); }};
+    .kind = CRYO_FILE_EVENTFD,
+    .open = [](FileMaking&, const File& file, const FileUse&) { return make_eventfd(file); }};
 
 }  // namespace cryo

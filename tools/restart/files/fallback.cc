@@ -53,7 +53,8 @@ std::vector<Extent> extents_of(const Chunks& chunks, const Inode& inode, std::ui
       offset += size;
     }
   }
-  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.start < b.start; });
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return a.start < b.start; });
   return extents;
 }
 
@@ -76,7 +77,8 @@ bool has_bytes(int file, const Extent& extent) {
     const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(extent.size - at, kBlock));
     if (!read_all(file, now.data(), part, extent.start + at)) return false;
     if (extent.fd >= 0 && !read_all(extent.fd, before.data(), part, extent.offset + at)) return false;
-    if (!std::equal(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(part), before.begin())) return false;
+    if (!std::equal(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(part), before.begin()))
+      return false;
     at += part;
   }
   return true;
@@ -113,7 +115,8 @@ class Settler {
   [[nodiscard]] FileFound unread(const Inode& inode, const struct stat& now) const;
   [[nodiscard]] FileFound compare(const Inode& inode, const std::string& path, const struct stat& now) const;
   [[nodiscard]] bool is_very_file(const cryo_inode& inode, const std::string& path) const {
-    return names::is_there({path, O_PATH, inode.dev, inode.ino, inode.mode, inode.uid, context_.header.created_ns});
+    return names::is_there(
+        {path, O_PATH, inode.dev, inode.ino, inode.mode, inode.uid, context_.header.created_ns});
   }
 
   Context& context_;
@@ -132,15 +135,18 @@ FileFound Settler::compare(const Inode& inode, const std::string& path, const st
   struct stat opened;
   if (!fd || ::fstat(fd.get(), &opened) != 0) return FileFound::kUnreadable;
   const bool longer = size > inode.head.size;
-  if (!S_ISREG(opened.st_mode) || size < inode.head.size || (longer && identity_of(inode.head, fd.get()) != Identity::kSame) ||
-      !has_contents(fd.get(), extents_of(chunks_, inode, context_.header.page_size, context_fds_), inode.head.size))
+  if (!S_ISREG(opened.st_mode) || size < inode.head.size ||
+      (longer && identity_of(inode.head, fd.get()) != Identity::kSame) ||
+      !has_contents(fd.get(), extents_of(chunks_, inode, context_.header.page_size, context_fds_),
+                    inode.head.size))
     return FileFound::kChanged;
   return longer ? FileFound::kSame : FileFound::kSameContents;
 }
 
 // The process may have it all the same, and nobody can say what has been changed in it.
 FileFound Settler::unread(const Inode& inode, const struct stat& now) const {
-  const bool same = static_cast<std::uint64_t>(now.st_size) == inode.head.size && has_same_time(inode.head, now);
+  const bool same =
+      static_cast<std::uint64_t>(now.st_size) == inode.head.size && has_same_time(inode.head, now);
   return same || options_.changed_files ? FileFound::kSame : FileFound::kUnreadable;
 }
 
@@ -158,11 +164,13 @@ FileFound Settler::look_at(const Inode& inode, const File& file, const std::stri
   }
   if (!S_ISREG(now.st_mode)) return FileFound::kChanged;
   if (names::access(path, R_OK) != 0)
-    return names::are_owner_of(path) || is_very_file(inode.head, path) ? unread(inode, now) : FileFound::kUnreadable;
+    return names::are_owner_of(path) || is_very_file(inode.head, path) ? unread(inode, now)
+                                                                       : FileFound::kUnreadable;
   return compare(inode, path, now);
 }
 
-// A file that was open by several names (hard links) is there as long as one of them leads to it: others are opened by that.
+// A file that was open by several names (hard links) is there as long as one of them leads to it: others are
+// opened by that.
 FileFound Settler::look_for(const Inode& inode, File& file, const std::vector<File*>& all) const {
   const FileFound found = look_at(inode, file, file.path);
   if (found <= FileFound::kSameContents || options_.changed_files) return found;
@@ -192,8 +200,11 @@ void Settler::settle(Inode& inode) {
 
 }  // namespace
 
-void settle_fallbacks(Context& context, const Source& source, const AncestorPlace& place, const RestartOptions& options) {
-  const auto is_fallback = [](const auto& entry) { return (entry.second.head.flags & CRYO_INODE_FALLBACK) != 0; };
+void settle_fallbacks(Context& context, const Source& source, const AncestorPlace& place,
+                      const RestartOptions& options) {
+  const auto is_fallback = [](const auto& entry) {
+    return (entry.second.head.flags & CRYO_INODE_FALLBACK) != 0;
+  };
   if (std::none_of(context.inodes.begin(), context.inodes.end(), is_fallback)) return;
   const Chain chain(context, source, place);
   const std::vector<int> context_fds = chain.descriptors();

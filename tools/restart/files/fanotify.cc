@@ -174,7 +174,8 @@ FanotifyGroups::FanotifyGroups(const Context& context) {
 
 std::size_t fanotify_groups_to_be_had(const Context& context) {
   const auto all = static_cast<std::size_t>(
-      std::count_if(context.files.begin(), context.files.end(), [](const auto& entry) { return entry.second.fanotify.has_value(); }));
+      std::count_if(context.files.begin(), context.files.end(),
+                    [](const auto& entry) { return entry.second.fanotify.has_value(); }));
   const std::string made = text_from_helper([&] {
     const auto uses = file_uses(context);
     std::vector<UniqueFd> groups;
@@ -231,10 +232,12 @@ void check_fanotify(FileCheck& at, const File& file, const FileUse&) {
   const FanotifyMark* first = nullptr;
   std::size_t others = 0;
   for (const FanotifyMark& mark : file.fanotify->marks)
-    if (mark.head.kind == CRYO_MARK_INODE && is_other_watched(at, mark.path, mark.head.ino) && others++ == 0) first = &mark;
+    if (mark.head.kind == CRYO_MARK_INODE && is_other_watched(at, mark.path, mark.head.ino) && others++ == 0)
+      first = &mark;
   if (first != nullptr && at.options.changed_files != ChangedFiles::kIgnore)
-    at.findings.warning("pid {}: {}: a mark will be on a different file than at the checkpoint, which now has the name {}{}", at.pid,
-                        at.what, first->path, others > 1 ? fmt::format(" ({} more)", others - 1) : "");
+    at.findings.warning(
+        "pid {}: {}: a mark will be on a different file than at the checkpoint, which now has the name {}{}",
+        at.pid, at.what, first->path, others > 1 ? fmt::format(" ({} more)", others - 1) : "");
 }
 
 }  // namespace

@@ -99,16 +99,18 @@ UniqueFd Fifos::open_left_behind(const Inode& inode, const std::string& path) {
   return fd;
 }
 
-// In a mount namespace of the job's own: what is mounted there has it. Nobody's rights grow where something is to be put into it.
+// In a mount namespace of the job's own: what is mounted there has it. Nobody's rights grow where something
+// is to be put into it.
 UniqueFd Fifos::open_inside(const File& file, const Inode& inode, const std::string& path) {
   const std::string below = path.substr(1);
   const int root = input_.roots.at(file.head.mnt).get();
   UniqueFd fd = open_base(below, !holds_something(inode), root);
   if (fd) return fd;
-  if (holds_something(inode) && !has_writer(input_.context, inode)) fail_errno("cannot open the FIFO {}", path);
+  if (holds_something(inode) && !has_writer(input_.context, inode))
+    fail_errno("cannot open the FIFO {}", path);
   const cryo_inode& head = inode.head;
-  return names::open_again(
-      {below, O_RDWR | O_NONBLOCK, head.dev, head.ino, head.mode, head.uid, input_.context.header.created_ns, root});
+  return names::open_again({below, O_RDWR | O_NONBLOCK, head.dev, head.ino, head.mode, head.uid,
+                            input_.context.header.created_ns, root});
 }
 
 UniqueFd Fifos::make(const File& file, const Inode& inode, const std::string& path) {
@@ -145,7 +147,8 @@ int Fifos::base(const File& file) {
   const auto found = bases_.find(inode.id);
   if (found != bases_.end()) return found->second.get();
   const std::string path = input_.options.relocations.apply(file.path);
-  if (file.head.mnt == 0 && (inode.head.flags & CRYO_INODE_DELETED) == 0 && is_foreign_fifo(input_.options, file, inode, path))
+  if (file.head.mnt == 0 && (inode.head.flags & CRYO_INODE_DELETED) == 0 &&
+      is_foreign_fifo(input_.options, file, inode, path))
     fail(ESTALE, "{}: its name now refers to a different FIFO", path);
   UniqueFd fd = input_.descriptors.park(make(file, inode, path));
   paths_.emplace(inode.id, path);
@@ -169,7 +172,9 @@ void Fifos::link_again(const File& file) {
   const std::string path = input_.options.relocations.apply(file.path);
   const std::string& first = paths_.at(inode.id);
   struct stat now;
-  if (file.head.mnt != 0 || (inode.head.flags & CRYO_INODE_DELETED) != 0 || path == first || names::lstat(path, now) == 0) return;
+  if (file.head.mnt != 0 || (inode.head.flags & CRYO_INODE_DELETED) != 0 || path == first ||
+      names::lstat(path, now) == 0)
+    return;
   const DeathDeferred deferred(input_.created);
   if (names::link(first, path) != 0) fail_errno("cannot give the FIFO {} its other name {}", first, path);
   input_.created.add(path);

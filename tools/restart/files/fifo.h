@@ -10,7 +10,8 @@
 
 namespace cryo {
 
-// Has another FIFO than the job's the name?  One that has been made again for it (mkfifo(1)) has its owner and mode.
+// Has another FIFO than the job's the name?  One that has been made again for it (mkfifo(1)) has its owner
+// and mode.
 [[nodiscard]] bool is_foreign_fifo(const RestartOptions& options, const File& file, const Inode& inode,
                                    const std::string& path);
 

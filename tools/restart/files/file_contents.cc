@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files whose contents are in the context: deleted ones, memfds, and those that were saved on request.  And copies of those
-// that are not to be written to.
+// Files whose contents are in the context: deleted ones, memfds, and those that were saved on request.  And
+// copies of those that are not to be written to.
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/memfd.h>
@@ -201,7 +201,8 @@ bool is_hidden_from_owner(const Context& context, const Inode& inode) {
   if (process == NamesOf::kOwn) return false;
   for (const auto& [id, use] : file_uses(context, process)) {
     const cryo_file& file = context.file(id).head;
-    if (file.inode == inode.id && (file.flags & O_PATH) == 0 && (static_cast<int>(file.flags) & O_ACCMODE) != O_WRONLY)
+    if (file.inode == inode.id && (file.flags & O_PATH) == 0 &&
+        (static_cast<int>(file.flags) & O_ACCMODE) != O_WRONLY)
       return false;
   }
   return true;
@@ -209,7 +210,8 @@ bool is_hidden_from_owner(const Context& context, const Inode& inode) {
 
 bool leave_empty(const Context& context, const Inode& inode, int fd, const std::string& path) {
   if (!is_hidden(context, inode, fd)) return false;
-  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0) fail_errno("cannot set the size of {}", path);
+  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0)
+    fail_errno("cannot set the size of {}", path);
   return true;
 }
 
@@ -238,8 +240,8 @@ UniqueFd make_copy(const FileRestoreInput& input, const Inode& inode, const File
   UniqueFd fd = make_unnamed(input, file);
   struct stat now;
   if (::fstat(from.get(), &now) != 0) fail_errno("cannot stat {}", path);
-  copy_range(from.get(), 0, fd.get(), 0, std::min<std::uint64_t>(inode.head.size, static_cast<std::uint64_t>(now.st_size)),
-             path);
+  copy_range(from.get(), 0, fd.get(), 0,
+             std::min<std::uint64_t>(inode.head.size, static_cast<std::uint64_t>(now.st_size)), path);
   if (::ftruncate(fd.get(), static_cast<off_t>(inode.head.size)) != 0)
     fail_errno("cannot set the size of a copy of {}", path);
   return fd;
@@ -247,12 +249,13 @@ UniqueFd make_copy(const FileRestoreInput& input, const Inode& inode, const File
 
 namespace {
 
-bool are_all(const Context& context, std::uint32_t ns, const Creds& creds, std::uint32_t uid, std::uint32_t gid) {
+bool are_all(const Context& context, std::uint32_t ns, const Creds& creds, std::uint32_t uid,
+             std::uint32_t gid) {
   const cryo_creds& head = creds.head;
   const auto is_user = [&](std::uint32_t id) { return number_outside(context, ns, id, false) == uid; };
   const auto is_group = [&](std::uint32_t id) { return number_outside(context, ns, id, true) == gid; };
-  return is_user(head.uid) && is_user(head.euid) && is_user(head.suid) && is_user(head.fsuid) && is_group(head.gid) &&
-         is_group(head.egid) && is_group(head.sgid) && is_group(head.fsgid);
+  return is_user(head.uid) && is_user(head.euid) && is_user(head.suid) && is_user(head.fsuid) &&
+         is_group(head.gid) && is_group(head.egid) && is_group(head.sgid) && is_group(head.fsgid);
 }
 
 // All processes and threads have the ids that the file would give: nobody can gain anything by executing it.
@@ -279,7 +282,8 @@ void finish_contents(const Context& context, const Inode& inode, int fd) {
   const mode_t mode = inode.head.mode & (::getuid() == 0 && !gives_nothing(context, inode) ? 01777 : 07777);
   const bool other_owner = now.st_uid != inode.head.uid || now.st_gid != inode.head.gid;
   if (other_owner) (void)names::fchown(fd, inode.head.uid, inode.head.gid);
-  if ((other_owner || (now.st_mode & 07777) != mode) && names::fchmod(fd, mode) != 0 && now.st_uid == names::owner())
+  if ((other_owner || (now.st_mode & 07777) != mode) && names::fchmod(fd, mode) != 0 &&
+      now.st_uid == names::owner())
     fail_errno("cannot set the mode of a recreated file");
   const timespec times[2] = {
       {0, UTIME_OMIT}, {static_cast<time_t>(inode.head.mtime_sec), static_cast<long>(inode.head.mtime_nsec)}};

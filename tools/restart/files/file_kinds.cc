@@ -7,7 +7,8 @@
 namespace cryo {
 
 const FileKind* file_kind(std::uint32_t kind) {
-  const auto found = std::find_if(std::begin(kFileKinds), std::end(kFileKinds), [kind](const FileKind* k) { return k->kind == kind; });
+  const auto found = std::find_if(std::begin(kFileKinds), std::end(kFileKinds),
+                                  [kind](const FileKind* k) { return k->kind == kind; });
   return found == std::end(kFileKinds) ? nullptr : *found;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Kinds of open files: each describes itself in its own file, and has a line here; whoever checks or makes files walks the list.
+// Kinds of open files: each describes itself in its own file, and has a line here; whoever checks or makes
+// files walks the list.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace cryo {
 
-// What kinds keep from one file to the next: each an object of a type of its own, made when it is first asked for.
+// What kinds keep from one file to the next: each an object of a type of its own, made when it is first asked
+// for.
 class KindStates {
  public:
   template <typename T, typename... Args>
@@ -95,11 +97,13 @@ struct FileKind {
   void (*finish)(FileMaking& making) = nullptr;
   // Is it one that a process of the job makes, when that exists?
   bool (*is_late)(const File& file) = nullptr;
-  bool has_position = false;       // which belongs to the open file
-  bool is_shared_outside = false;  // with whoever has started cr_restart, or it is nothing: its status flags are left alone
+  bool has_position = false;  // which belongs to the open file
+  bool is_shared_outside =
+      false;  // with whoever has started cr_restart, or it is nothing: its status flags are left alone
 };
 
-// Watches and marks are of a file, and are put on what has its name: is that another one by now? Not where the user has moved it.
+// Watches and marks are of a file, and are put on what has its name: is that another one by now? Not where
+// the user has moved it.
 [[nodiscard]] bool is_other_watched(const FileCheck& at, const std::string& saved, std::uint64_t ino);
 
 // Of a pipe, named or not: can it be as large as it was?
@@ -139,14 +143,41 @@ extern const FileKind kClientKind;
 extern const FileKind kRequestKind;
 extern const FileKind kOutputKind;
 
-// Begun and finished in this order: queues of sockets are filled when all else is there that may be passed in them. A connection that
-// waits (CRYO_FILE_WAITING) is no open file.
-inline constexpr const FileKind* kFileKinds[] = {
-    &kPtyMasterKind, &kPtySlaveKind, &kUringKind,   &kPathKind,             &kDeviceKind,   &kClosedKind,   &kContentsKind,
-    &kPosixShmKind,  &kHugetlbKind,  &kSocketKind,  &kUnixKind,             &kTcpKind,      &kUdpKind,      &kRawKind,
-    &kNetlinkKind,   &kPidfdKind,    &kRemovedDirectoryKind, &kTerminalKind, &kStdioKind,   &kPipeKind,     &kFifoKind,
-    &kEpollKind,     &kEventfdKind,  &kTimerfdKind, &kSignalfdKind,         &kInotifyKind,  &kFanotifyKind, &kNamespaceKind,
-    &kMqueueKind,    &kSysvKind,     &kClientKind,  &kRequestKind,          &kOutputKind};
+// Begun and finished in this order: queues of sockets are filled when all else is there that may be passed in
+// them. A connection that waits (CRYO_FILE_WAITING) is no open file.
+inline constexpr const FileKind* kFileKinds[] = {&kPtyMasterKind,
+                                                 &kPtySlaveKind,
+                                                 &kUringKind,
+                                                 &kPathKind,
+                                                 &kDeviceKind,
+                                                 &kClosedKind,
+                                                 &kContentsKind,
+                                                 &kPosixShmKind,
+                                                 &kHugetlbKind,
+                                                 &kSocketKind,
+                                                 &kUnixKind,
+                                                 &kTcpKind,
+                                                 &kUdpKind,
+                                                 &kRawKind,
+                                                 &kNetlinkKind,
+                                                 &kPidfdKind,
+                                                 &kRemovedDirectoryKind,
+                                                 &kTerminalKind,
+                                                 &kStdioKind,
+                                                 &kPipeKind,
+                                                 &kFifoKind,
+                                                 &kEpollKind,
+                                                 &kEventfdKind,
+                                                 &kTimerfdKind,
+                                                 &kSignalfdKind,
+                                                 &kInotifyKind,
+                                                 &kFanotifyKind,
+                                                 &kNamespaceKind,
+                                                 &kMqueueKind,
+                                                 &kSysvKind,
+                                                 &kClientKind,
+                                                 &kRequestKind,
+                                                 &kOutputKind};
 
 // nullptr: not known.
 [[nodiscard]] const FileKind* file_kind(std::uint32_t kind);

@@ -6,7 +6,6 @@
 #include <sys/statfs.h>
 
 #include "base/error.h"
-
 #include "restart/files/contents_files.h"
 #include "restart/files/files.h"
 #include "restart/files/path_check.h"
@@ -24,8 +23,7 @@ void check_still_the_same(const FileRestoreInput& input, const File& file, int f
   if (input.options.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse ||
       !is_other_file(input.options.relocations, file, inode, fd))
     return;
-  fail(ESTALE, "{}: its name now refers to a different file ({})", file.path,
-       difference_of(inode.head, fd));
+  fail(ESTALE, "{}: its name now refers to a different file ({})", file.path, difference_of(inode.head, fd));
 }
 
 }  // namespace
@@ -72,7 +70,8 @@ bool is_context_output(const FileRestoreInput& input, const File& file, const Fi
 
 // The context itself is not written to: the job has a copy.
 UniqueFd open_path(FileMaking& making, const File& file, const FileUse& use) {
-  if (is_context_output(making.input, file, use)) return making.state<ContentsFiles>().open(file, use, make_copy);
+  if (is_context_output(making.input, file, use))
+    return making.state<ContentsFiles>().open(file, use, make_copy);
   return open_by_path(making.input, file, use);
 }
 
@@ -85,11 +84,14 @@ void check_device(FileCheck& at, const File& file, const FileUse& use) {
     check_path(at, file, use);
 }
 
-UniqueFd open_device(FileMaking& making, const File& file, const FileUse& use) { return open_by_path(making.input, file, use); }
+UniqueFd open_device(FileMaking& making, const File& file, const FileUse& use) {
+  return open_by_path(making.input, file, use);
+}
 
 }  // namespace
 
-const FileKind kPathKind = {.kind = CRYO_FILE_PATH, .check = check_path, .open = open_path, .has_position = true};
+const FileKind kPathKind = {
+    .kind = CRYO_FILE_PATH, .check = check_path, .open = open_path, .has_position = true};
 const FileKind kDeviceKind = {.kind = CRYO_FILE_DEVICE, .check = check_device, .open = open_device};
 // That is opened only where cr_restart --device says so.
 const FileKind kClosedKind = {.kind = CRYO_FILE_CLOSED, .check = check_device, .open = open_device};

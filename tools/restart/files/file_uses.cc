@@ -44,8 +44,7 @@ void add_uses(const Context& context, std::size_t index, FileUses& uses) {
 }
 
 // Who has the socket `socket` will have a file that waits there; where nobody has it yet, it may be anybody.
-void add_receivers(const Context& context, std::uint32_t socket, const FileUses& uses,
-                   FileUse& use) {
+void add_receivers(const Context& context, std::uint32_t socket, const FileUses& uses, FileUse& use) {
   use.passed = true;
   const auto receiver = uses.find(socket);
   const bool known = receiver != uses.end() && !receiver->second.processes.empty();

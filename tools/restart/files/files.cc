@@ -29,8 +29,7 @@ constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME | O_NONBLOCK;
 
 class FileMaker {
  public:
-  explicit FileMaker(FileRestoreInput& input)
-      : input_(input), making_(input, store_) {
+  explicit FileMaker(FileRestoreInput& input) : input_(input), making_(input, store_) {
     store_.uses = file_uses(input.context);
     outputs_ = find_outputs(input.context, store_.uses);
     find_numbers();
@@ -63,7 +62,8 @@ class FileMaker {
   Outputs outputs_;
 };
 
-// Of cr_restart's descriptors the one that the job's becomes; -1: its output goes elsewhere than cr_restart's.
+// Of cr_restart's descriptors the one that the job's becomes; -1: its output goes elsewhere than
+// cr_restart's.
 int FileMaker::own_number(const File& file, const FileUse& use) const {
   const int fds[3] = {input_.stdio[0].get(), input_.stdio[1].get(), input_.stdio[2].get()};
   if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return -1;
@@ -73,7 +73,8 @@ int FileMaker::own_number(const File& file, const FileUse& use) const {
 void FileMaker::find_uncut() {
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
-    if (other_use(input_.other_uses, file) != nullptr || own_number(file, use) >= 0) uncut_.insert(file.head.inode);
+    if (other_use(input_.other_uses, file) != nullptr || own_number(file, use) >= 0)
+      uncut_.insert(file.head.inode);
   }
 }
 
@@ -85,15 +86,16 @@ UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
   return input_.descriptors.park_copy(other->file->get());
 }
 
-// Behind what somebody else has written there meanwhile, and writes from now on: a log.  Who reads or seeks has places of his own.  What
-// is going to be cut has its end where it was, but not yet.
+// Behind what somebody else has written there meanwhile, and writes from now on: a log.  Who reads or seeks
+// has places of his own.  What is going to be cut has its end where it was, but not yet.
 void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
   if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return;
   const OtherUse* other = other_use(input_.other_uses, file);
   struct stat now;
   if (other != nullptr && other->context) return;
   if (::fstat(fd, &now) != 0) fail_errno("{}", file.path);
-  const OutputPlace place = output_place(input_.context, outputs_, file, use, other, static_cast<std::uint64_t>(now.st_size));
+  const OutputPlace place =
+      output_place(input_.context, outputs_, file, use, other, static_cast<std::uint64_t>(now.st_size));
   if (place == OutputPlace::kSaved) return;
   if ((!store_.cut.contains(file.head.inode) && ::lseek(fd, 0, SEEK_END) < 0) ||
       (place == OutputPlace::kAppends && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_APPEND) != 0))
@@ -112,14 +114,15 @@ std::size_t FileMaker::first_writer(const File& file) {
   return found == first_writers_->end() ? 0 : found->second;
 }
 
-// Where the rest of it is kept, and looked for when the restart has failed: the path inside of a mount namespace of the job's own is the
-// name of something else here, or of nothing.
+// Where the rest of it is kept, and looked for when the restart has failed: the path inside of a mount
+// namespace of the job's own is the name of something else here, or of nothing.
 std::string FileMaker::name_outside(const File& file, int fd) const {
   if (file.head.mnt == 0) return input_.options.relocations.apply(file.path);
   const std::optional<std::string> outer = outer_path(input_.context, file);
   const std::string path = outer ? input_.options.relocations.apply(*outer) : file.path;
   struct stat now, outside;
-  if (outer && ::fstat(fd, &now) == 0 && names::stat(path, outside) == 0 && outside.st_dev == now.st_dev && outside.st_ino == now.st_ino)
+  if (outer && ::fstat(fd, &now) == 0 && names::stat(path, outside) == 0 && outside.st_dev == now.st_dev &&
+      outside.st_ino == now.st_ino)
     return path;
   fail(ESTALE,
        "{}: data added since the checkpoint cannot be saved, as {} is another file outside of its mount "
@@ -127,10 +130,12 @@ std::string FileMaker::name_outside(const File& file, int fd) const {
        file.path, path);
 }
 
-// A descriptor that reads it, where its last bytes are what they were, and have to be when it is cut; none: that is not known, or does not
-// matter.  The check has looked, but not at what only the job's mount namespace has, and not at what has come meanwhile.
+// A descriptor that reads it, where its last bytes are what they were, and have to be when it is cut; none:
+// that is not known, or does not matter.  The check has looked, but not at what only the job's mount
+// namespace has, and not at what has come meanwhile.
 UniqueFd FileMaker::known_end(const File& file, const Inode& inode, int fd) const {
-  if (input_.options.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse || !inode.end) return {};
+  if (input_.options.changed_files.value_or(ChangedFiles::kRefuse) != ChangedFiles::kRefuse || !inode.end)
+    return {};
   UniqueFd from = names::open(fmt::format("/proc/self/fd/{}", fd), O_RDONLY);
   struct stat now;
   switch (old_end_of(inode, from.get())) {
@@ -205,7 +210,8 @@ void FileMaker::find_numbers() {
       numbers_.try_emplace(file, static_cast<int>(number));
 }
 
-// Whoever can receive it would do; there is always one, as a process has the socket or the one that this is in.
+// Whoever can receive it would do; there is always one, as a process has the socket or the one that this is
+// in.
 void FileMaker::find_keepers() {
   for (const auto& [id, use] : store_.uses) {
     if (!use.passed || use.holders != 0) continue;
@@ -236,9 +242,10 @@ FileStore FileMaker::make() {
   for (const auto& [id, use] : store_.uses) {
     const File& file = input_.context.file(id);
     if (left_closed(file, input_.options) || is_late(file)) continue;
-    if (file.redirected.empty() && (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
-                                    lies_on_late_mount(input_.context, file) ||
-                                    thread_place(input_.context, file, input_.options.relocations.apply(file.path))))
+    if (file.redirected.empty() &&
+        (lies_in_own_proc(input_.context, input_.options.relocations.apply(file.path)) ||
+         lies_on_late_mount(input_.context, file) ||
+         thread_place(input_.context, file, input_.options.relocations.apply(file.path))))
       continue;
     const NamesOf theirs(input_.context, use.processes, file);
     UniqueFd fd = taken_over(file, use);
@@ -314,7 +321,8 @@ bool FileTaker::put_standard(const File& file, const cryo_fd& wanted) {
   return true;
 }
 
-// Nobody may look at a process of a restart yet: it takes more to open these.  The file remembers what (pagemap asks at each read).
+// Nobody may look at a process of a restart yet: it takes more to open these.  The file remembers what
+// (pagemap asks at each read).
 Rights FileTaker::rights_to_look() const {
   Rights rights = rights_of(input_.context, input_.context.processes[process_]);
   for (const int capability : {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE})
@@ -325,7 +333,8 @@ Rights FileTaker::rights_to_look() const {
 bool FileTaker::is_of_own_proc(const File& file, const FileUse& use) const {
   const std::string path = input_.options.relocations.apply(file.path);
   if (!is_own_proc_file(input_.context, file, path)) return false;
-  if (const std::string problem = own_proc_problem(input_.context, file, use.processes, path); !problem.empty())
+  if (const std::string problem = own_proc_problem(input_.context, file, use.processes, path);
+      !problem.empty())
     fail(EACCES, "{}: {}", path, problem);
   return true;
 }
@@ -369,10 +378,12 @@ void FileTaker::take_of_thread(const File& file, const FileUse& use, const ProcP
   late.place = place;
   late.flags = open_flags(file, use);
   if (!has_own_rights(file))
-    late.rights = of_proc ? rights_to_look() : rights_inside(input_.context, input_.context.processes[process_]);
+    late.rights =
+        of_proc ? rights_to_look() : rights_inside(input_.context, input_.context.processes[process_]);
   late.fds = use.fds;
   // plan_owners() adds to these.
-  if (::fcntl(late.directory.get(), F_SETFL, static_cast<int>(file.head.flags) & (O_APPEND | O_NONBLOCK)) != 0)
+  if (::fcntl(late.directory.get(), F_SETFL, static_cast<int>(file.head.flags) & (O_APPEND | O_NONBLOCK)) !=
+      0)
     fail_errno("{}: cannot set the status flags", file.path);
   for (const cryo_fd& wanted : use.fds) put_at(file, wanted, late.directory.get());
   result_.fds.emplace(file.id, static_cast<int>(use.fds.front().fd));
@@ -386,7 +397,8 @@ std::optional<ProcPlace> FileTaker::of_thread(const File& file, const FileUse& u
 void FileTaker::take(const File& file, const FileUse& use) {
   UniqueFd late;
   const auto stored = store_.fds.find(file.id);
-  if (const auto place = of_thread(file, use); place && stored == store_.fds.end()) return take_of_thread(file, use, *place);
+  if (const auto place = of_thread(file, use); place && stored == store_.fds.end())
+    return take_of_thread(file, use, *place);
   if (const auto made = made_.find(file.id); made != made_.end()) {
     late = std::move(made->second);
     made_.erase(made);

@@ -35,10 +35,11 @@ struct FileRestoreInput {
   const Descriptors& descriptors;  // of all processes
   CreatedPaths& created;
   const Namespaces& namespaces;
-  const std::vector<int>& context_fds;           // parked: by PageChunk::ancestor
-  int handle_fd;                                 // parked
-  UniqueFd stdio[3];                             // cr_restart's own 0, 1 and 2, where open
-  std::map<std::uint32_t, UniqueFd> inherited{};  // other ones that its caller has given it, by number, parked
+  const std::vector<int>& context_fds;  // parked: by PageChunk::ancestor
+  int handle_fd;                        // parked
+  UniqueFd stdio[3];                    // cr_restart's own 0, 1 and 2, where open
+  std::map<std::uint32_t, UniqueFd>
+      inherited{};                               // other ones that its caller has given it, by number, parked
   std::map<std::uint32_t, UniqueFd> fanotify{};  // made by cr_restart, see fanotify.h: by file, parked
   std::map<std::uint32_t, UniqueFd> roots = {};  // root directories of mount namespaces, parked
   const SharedMemory* shared = nullptr;          // shared anonymous memory, in the maker
@@ -52,10 +53,12 @@ struct RestoredTerminal {
   UniqueFd slave;
 };
 
-// Whose tree `..` of a directory leads into. Processes in different ones have one directory of their own each: it is empty.
+// Whose tree `..` of a directory leads into. Processes in different ones have one directory of their own
+// each: it is empty.
 struct TreeOf {
   std::uint32_t mnt = 0;  // mount namespace of the context; 0: cr_restart's
-  std::string root;       // root directory of the process (chroot), as cr_restart sees it; empty: that of the namespace
+  std::string
+      root;  // root directory of the process (chroot), as cr_restart sees it; empty: that of the namespace
   auto operator<=>(const TreeOf&) const = default;
 };
 [[nodiscard]] TreeOf tree_of(const RestartOptions& options, const Process& process, const Thread& thread);
@@ -77,7 +80,8 @@ struct FileStore {
   // By file and number: descriptors that become cr_restart's own ones.
   std::map<std::pair<std::uint32_t, std::uint32_t>, StandardSource> standard;
 
-  std::map<std::uint32_t, CutFile> cut;  // by inode: files that get their old length again at the end, see output_files.h
+  std::map<std::uint32_t, CutFile>
+      cut;  // by inode: files that get their old length again at the end, see output_files.h
 
   std::map<std::uint32_t, PidfdSharing> pidfds;  // by file: those that are made by the processes
 
@@ -92,7 +96,8 @@ struct RestoredFiles {
   std::map<std::uint32_t, int> fds;  // file id: a descriptor of it, in the table or in the store
   std::set<std::uint32_t> kept;      // of these: by FileStore::kept_by
   int exe_fd = -1;                   // parked
-  std::vector<ThreadFile> of_threads;  // to be opened by the stub: `fds` has the numbers that they are going to have
+  std::vector<ThreadFile>
+      of_threads;  // to be opened by the stub: `fds` has the numbers that they are going to have
 };
 // In a process of the job, when all of them exist: its descriptors at their numbers.
 // `made` are those that it has made itself, parked, by file id.
@@ -105,7 +110,8 @@ struct RestoredFiles {
 [[nodiscard]] UniqueFd open_by_path(const FileRestoreInput& input, const File& file, const FileUse& use);
 
 // A directory of /proc on the way to `file`, which there is already.
-[[nodiscard]] UniqueFd open_proc_directory(const FileRestoreInput& input, const File& file, const std::string& directory);
+[[nodiscard]] UniqueFd open_proc_directory(const FileRestoreInput& input, const File& file,
+                                           const std::string& directory);
 
 // Seals of a memfd to be added; 0: none, or none can be.
 [[nodiscard]] std::uint32_t seals_of(const Inode& inode);
@@ -122,8 +128,9 @@ struct FilePages {
 };
 // Puts them into a file that is there and empty.  Throws Error, with `path` in the message.
 void fill_pages(const FilePages& pages, int fd, const std::string& path);
-// Has `fd`, which takes the place of `inode`, another owner, by whose names it has been made and who could not read that, whoever made
-// the checkpoint?  It was open for writing only: a log that has been removed, a queue of a daemon's.
+// Has `fd`, which takes the place of `inode`, another owner, by whose names it has been made and who could
+// not read that, whoever made the checkpoint?  It was open for writing only: a log that has been removed, a
+// queue of a daemon's.
 [[nodiscard]] bool is_hidden(const Context& context, const Inode& inode, int fd);
 // The same of one that whoever has the names now is going to make.
 [[nodiscard]] bool is_hidden_from_owner(const Context& context, const Inode& inode);
@@ -145,8 +152,8 @@ void fill_pipe(const Pipe& pipe, int reader, int writer);
 struct DirectoryAttributes {
   std::uint32_t mode, uid, gid;
 };
-[[nodiscard]] UniqueFd make_removed_directory(FileRestoreInput& input, const TreeOf& tree, const std::string& path,
-                                              const DirectoryAttributes& attributes);
+[[nodiscard]] UniqueFd make_removed_directory(FileRestoreInput& input, const TreeOf& tree,
+                                              const std::string& path, const DirectoryAttributes& attributes);
 // Working directories: several processes may be in one, or have it open.
 void make_removed_cwds(FileRestoreInput& input, FileStore& store);
 
@@ -175,7 +182,8 @@ class RemovedFiles {
 
  private:
   const Context& context_;
-  std::optional<std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>> files_;  // by device and number
+  std::optional<std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t>>
+      files_;  // by device and number
 };
 using FdOf = std::function<int(std::uint32_t file)>;
 struct InotifyInput {

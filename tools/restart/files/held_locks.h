@@ -14,8 +14,8 @@ struct HeldLock {
   bool lease = false;       // fcntl(2), F_SETLEASE
   bool whole_file = false;  // flock(2), leases; else a range, of a process or of an open file
   bool exclusive = false;
-  std::int32_t pid = 0;     // who holds it; not positive: cannot be told
-  std::string file;         // "MAJOR:MINOR:INODE", the first two in hexadecimal
+  std::int32_t pid = 0;              // who holds it; not positive: cannot be told
+  std::string file;                  // "MAJOR:MINOR:INODE", the first two in hexadecimal
   std::uint64_t start = 0, end = 0;  // first and last byte
 };
 

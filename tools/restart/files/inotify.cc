@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <cryo/ioctl.h>
-#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/inotify.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "restart/files/file_kinds.h"
@@ -58,7 +58,7 @@ void WatchFiller::drain() {
   alignas(inotify_event) char buffer[65536];
   pollfd ready{fd_, POLLIN, 0};
   // Others may go on using what is watched.
-  for (int reads = 0; reads < kMostReads && ::poll(&ready, 1, 0) > 0; ++reads)
+  for (int reads = 0; reads<kMostReads&& ::poll(&ready, 1, 0)> 0; ++reads)
     if (::read(fd_, buffer, sizeof(buffer)) <= 0) return;
 }
 
@@ -176,7 +176,9 @@ namespace {
 
 // By cr_restart itself, where the process may not any more: who watches a file must be allowed to read it.
 bool can_watch_again(const FileCheck& at, const Watch& watch, const std::string& path) {
-  if (!names::is_there({path, O_PATH | O_NOFOLLOW, watch.head.dev, watch.head.ino, 0, {}, at.context.header.created_ns})) return false;
+  if (!names::is_there(
+          {path, O_PATH | O_NOFOLLOW, watch.head.dev, watch.head.ino, 0, {}, at.context.header.created_ns}))
+    return false;
   const OwnNames own;
   const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
   if (place && names::access(fmt::format("/proc/self/fd/{}", place.get()), R_OK, 0) == 0) return true;
@@ -194,8 +196,7 @@ void check_inotify(FileCheck& at, const File& file, const FileUse& use) {
     if (removed.find(watch) != 0) continue;
     const std::string path = at.options.relocations.apply(watch.path);
     if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(at, watch, path))
-      at.problem(errno, "cannot watch {} (watch descriptor {}): {}", path, watch.head.wd,
-              errno_text(errno));
+      at.problem(errno, "cannot watch {} (watch descriptor {}): {}", path, watch.head.wd, errno_text(errno));
     else if (is_other_watched(at, watch.path, watch.head.ino) && others++ == 0)
       first = &watch;
   }
@@ -203,13 +204,15 @@ void check_inotify(FileCheck& at, const File& file, const FileUse& use) {
     at.findings.warning(
         "pid {}: {}: watch {} will be on a different file than at the checkpoint, which now has the name "
         "{}{}",
-        at.pid, at.what, first->head.wd, first->path, others > 1 ? fmt::format(" ({} more)", others - 1) : "");
+        at.pid, at.what, first->head.wd, first->path,
+        others > 1 ? fmt::format(" ({} more)", others - 1) : "");
 }
 
 }  // namespace
 
-const FileKind kInotifyKind = {.kind = CRYO_FILE_INOTIFY,
-                               .check = check_inotify,
-                               .open = [](FileMaking&, const File& file, const FileUse&) { return make_inotify(file); }};
+const FileKind kInotifyKind = {
+    .kind = CRYO_FILE_INOTIFY,
+    .check = check_inotify,
+    .open = [](FileMaking&, const File& file, const FileUse&) { return make_inotify(file); }};
 
 }  // namespace cryo

@@ -50,17 +50,19 @@ class RingMemory {
   std::size_t size_;
 };
 
-// What looks whether there are such rings is not to be charged: limits are the process's only when it is made.
+// What looks whether there are such rings is not to be charged: limits are the process's only when it is
+// made.
 constexpr std::uint64_t kUncharged = std::uint64_t{1} << CAP_IPC_LOCK;
 
-UniqueFd set_up(const cryo_uring& saved, std::uint32_t flags, io_uring_params& params, std::uint64_t also = 0) {
+UniqueFd set_up(const cryo_uring& saved, std::uint32_t flags, io_uring_params& params,
+                std::uint64_t also = 0) {
   params = {};
   params.flags = saved.flags | flags | IORING_SETUP_CQSIZE;
   params.cq_entries = saved.cq_entries;
   if (saved.flags & CRYO_URING_SQPOLL) params.sq_thread_idle = saved.sq_idle_ms;
   if (saved.flags & CRYO_URING_SQ_AFF) params.sq_thread_cpu = saved.sq_cpu;
-  return UniqueFd(
-      static_cast<int>(as_maker([&] { return ::syscall(SYS_io_uring_setup, saved.sq_entries, &params); }, also)));
+  return UniqueFd(static_cast<int>(
+      as_maker([&] { return ::syscall(SYS_io_uring_setup, saved.sq_entries, &params); }, also)));
 }
 
 bool has_file(const Process& process, std::uint32_t id) {
@@ -214,7 +216,10 @@ const FileKind kUringKind = {
     .check = check_uring,
     .open = [](FileMaking& making, const File& file,
                const FileUse&) { return make_uring(making.input.context, file, making.input.handle_fd); },
-    .finish = [](FileMaking& making) { register_eventfds(making.input.context, making.store.fds, making.store.fds); },
+    .finish =
+        [](FileMaking& making) {
+          register_eventfds(making.input.context, making.store.fds, making.store.fds);
+        },
     .is_late = is_polled_ring};
 
 }  // namespace cryo

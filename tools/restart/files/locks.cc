@@ -55,7 +55,8 @@ std::size_t LockSharing::taker_of(const cryo_lock& lock, std::size_t teller) con
   const auto owner = by_pid_.find(lock.owner);
   const bool lease = lock.kind == CRYO_LOCK_LEASE;
   if (lock.owner != 0 && owner != by_pid_.end() &&
-      ((!lease && store_.fds.contains(lock.file)) || has_in_table(context_.processes[owner->second], lock.file)))
+      ((!lease && store_.fds.contains(lock.file)) ||
+       has_in_table(context_.processes[owner->second], lock.file)))
     return owner->second;
   const auto keeper = store_.kept_by.find(lock.file);
   return lease && keeper != store_.kept_by.end() ? keeper->second : teller;
@@ -63,7 +64,8 @@ std::size_t LockSharing::taker_of(const cryo_lock& lock, std::size_t teller) con
 
 }  // namespace
 
-std::map<std::size_t, std::vector<cryo_lock>> share_file_locks(const Context& context, const FileStore& store) {
+std::map<std::size_t, std::vector<cryo_lock>> share_file_locks(const Context& context,
+                                                               const FileStore& store) {
   const LockSharing sharing(context, store);
   std::map<std::size_t, std::vector<cryo_lock>> shared;
   for (std::size_t i = 0; i < context.processes.size(); ++i)
@@ -91,7 +93,8 @@ void take_file_locks(const Context& context, const std::vector<cryo_lock>& locks
   }
 }
 
-void plan_leases(const std::vector<cryo_lock>& locks, const std::map<std::uint32_t, int>& fds, CallList& calls) {
+void plan_leases(const std::vector<cryo_lock>& locks, const std::map<std::uint32_t, int>& fds,
+                 CallList& calls) {
   for (const cryo_lock& lock : locks) {
     const auto fd = fds.find(lock.file);
     if (fd != fds.end() && lock.kind == CRYO_LOCK_LEASE)

@@ -22,9 +22,10 @@ void take_file_locks(const Context& context, const std::vector<cryo_lock>& locks
                      const std::map<std::uint32_t, int>& fds, const FileStore& store);
 
 // Leases, which cannot be had while somebody else has the file open.
-void plan_leases(const std::vector<cryo_lock>& locks, const std::map<std::uint32_t, int>& fds, CallList& calls);
-// Locks of the process (F_SETLK), which are lost when any descriptor of the file is closed: the stub takes them after its last
-// close, by those of `fds` that it still has then.
+void plan_leases(const std::vector<cryo_lock>& locks, const std::map<std::uint32_t, int>& fds,
+                 CallList& calls);
+// Locks of the process (F_SETLK), which are lost when any descriptor of the file is closed: the stub takes
+// them after its last close, by those of `fds` that it still has then.
 void plan_process_locks(const Context& context, const std::vector<cryo_lock>& locks,
                         const std::map<std::uint32_t, int>& fds, CallList& calls, StubArea& area);
 

@@ -5,10 +5,10 @@
 
 namespace cryo {
 
-const FileKind kNamespaceKind = {.kind = CRYO_FILE_NAMESPACE,
-                                 .open = [](FileMaking& making, const File& file, const FileUse&) {
-                                   return making.input.namespaces.file_of(static_cast<std::uint32_t>(file.head.pos),
-                                                                          static_cast<std::uint32_t>(file.head.pos >> 32));
-                                 }};
+const FileKind kNamespaceKind = {
+    .kind = CRYO_FILE_NAMESPACE, .open = [](FileMaking& making, const File& file, const FileUse&) {
+      return making.input.namespaces.file_of(static_cast<std::uint32_t>(file.head.pos),
+                                             static_cast<std::uint32_t>(file.head.pos >> 32));
+    }};
 
 }  // namespace cryo

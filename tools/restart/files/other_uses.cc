@@ -33,11 +33,10 @@
 namespace cryo {
 namespace {
 
-
 using Identification = std::pair<dev_t, ino_t>;
 
 constexpr std::chrono::milliseconds kWriterPatience{1000}, kWriterLap{5};  // for those who are about to end
-constexpr int kFar = 1 << 20;                                   // in place of a distance
+constexpr int kFar = 1 << 20;                                              // in place of a distance
 
 Identification identification(const struct stat& status) {
   return {status.st_dev, status.st_ino};
@@ -73,8 +72,9 @@ std::map<pid_t, int> ancestors() {
   return found;
 }
 
-// The kernel gives a read lease only where nobody has the file open for writing.  Not known for files of others and where there are
-// no leases.  Who opens it meanwhile waits for a moment; the signal is one that is not handed on.
+// The kernel gives a read lease only where nobody has the file open for writing.  Not known for files of
+// others and where there are no leases.  Who opens it meanwhile waits for a moment; the signal is one that is
+// not handed on.
 enum class Writers { kNone, kSome, kUnknown };
 Writers ask_for_lease(int reader) {
   if (reader < 0 || ::fcntl(reader, F_SETSIG, SIGCHLD) != 0) return Writers::kUnknown;
@@ -85,8 +85,7 @@ Writers ask_for_lease(int reader) {
 
 // Numbers that name entries of a directory in /proc, and the directory.
 struct Numbers {
-  explicit Numbers(const std::string& path)
-      : dir(::opendir(path.c_str()), ::closedir) {}
+  explicit Numbers(const std::string& path) : dir(::opendir(path.c_str()), ::closedir) {}
   std::optional<int> next() {
     while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr)
       if (const auto number = parse_number<int>(std::string(entry->d_name))) return number;
@@ -98,7 +97,11 @@ struct Numbers {
 class Finder {
  public:
   Finder(const Context& context, const Chain& chain, const RestartOptions& options)
-      : context_(context), options_(options), uses_(file_uses(context)), outputs_of_job_(find_outputs(context, uses_)), contexts_(context_files(context, chain)) {
+      : context_(context),
+        options_(options),
+        uses_(file_uses(context)),
+        outputs_of_job_(find_outputs(context, uses_)),
+        contexts_(context_files(context, chain)) {
     for (const Process& process : context.processes)
       for (const cryo_lock& lock : process.locks) locked_.insert(context.file(lock.file).head.inode);
   }
@@ -112,7 +115,8 @@ class Finder {
   void scan();
   void scan(pid_t pid, const std::map<pid_t, int>& relatives);
   void settle(const Identification& which, const WriterFd& writer);
-  [[nodiscard]] std::shared_ptr<const UniqueFd> open_file_of(const Identification& which, const WriterFd& writer) const;
+  [[nodiscard]] std::shared_ptr<const UniqueFd> open_file_of(const Identification& which,
+                                                             const WriterFd& writer) const;
 
   const Context& context_;
   const RestartOptions& options_;
@@ -137,7 +141,8 @@ bool Finder::asks_about(const File& file, const FileUse& use, int place) const {
   if (output == outputs_of_job_.end() || !is_output(file, use)) return false;
   const bool cut =
       options_.tails == Tails::kAside || (options_.tails == Tails::kDefault && !output->second.all_append);
-  return cut && own_output(file, inode, use, kStandard) < 0 && !is_other_file(options_.relocations, file, inode, place);
+  return cut && own_output(file, inode, use, kStandard) < 0 &&
+         !is_other_file(options_.relocations, file, inode, place);
 }
 
 void Finder::look_at(const File& file, const FileUse& use) {
@@ -165,7 +170,8 @@ void Finder::look_at(const File& file, const FileUse& use) {
 // Of what any process of the machine has open: no server of files is asked, who may never answer.
 bool look_quietly(int directory, const std::string& name, struct stat& now) {
   struct statx found {};
-  if (::statx(directory, name.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &found) != 0) return false;
+  if (::statx(directory, name.c_str(), AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &found) != 0)
+    return false;
   now = {};
   now.st_dev = ::makedev(found.stx_dev_major, found.stx_dev_minor);
   now.st_ino = found.stx_ino;
@@ -195,14 +201,17 @@ void Finder::scan() {
   Numbers processes("/proc");
   while (const auto pid = processes.next()) scan(*pid, relatives);
   for (auto& [which, writers] : writers_)
-    std::sort(writers.begin(), writers.end(),
-              [](const WriterFd& a, const WriterFd& b) { return std::tie(a.distance, a.pid) < std::tie(b.distance, b.pid); });
+    std::sort(writers.begin(), writers.end(), [](const WriterFd& a, const WriterFd& b) {
+      return std::tie(a.distance, a.pid) < std::tie(b.distance, b.pid);
+    });
 }
 
 // As pidfd_getfd(2) permits.
-std::shared_ptr<const UniqueFd> Finder::open_file_of(const Identification& which, const WriterFd& writer) const {
+std::shared_ptr<const UniqueFd> Finder::open_file_of(const Identification& which,
+                                                     const WriterFd& writer) const {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, writer.pid, 0)));
-  const UniqueFd directory(::open(fmt::format("/proc/{}", writer.pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd directory(
+      ::open(fmt::format("/proc/{}", writer.pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct stat owner, now;
   if (!process || !directory || ::fstat(directory.get(), &owner) != 0) return {};
   if (outputs_.at(which).users != std::set<uid_t>{owner.st_uid}) return {};
@@ -217,7 +226,8 @@ bool appends(const WriterFd& writer) {
   unsigned flags = 0;
   const std::string text = read_proc(fmt::format("{}/fdinfo/{}", writer.pid, writer.fd));
   const std::size_t at = text.find("flags:");
-  return at != std::string::npos && std::sscanf(text.c_str() + at, "flags: %o", &flags) == 1 && (flags & O_APPEND) != 0;
+  return at != std::string::npos && std::sscanf(text.c_str() + at, "flags: %o", &flags) == 1 &&
+         (flags & O_APPEND) != 0;
 }
 
 void Finder::settle(const Identification& which, const WriterFd& writer) {
@@ -234,7 +244,8 @@ void Finder::settle(const Identification& which, const WriterFd& writer) {
 
 // Who has just been killed, with what was left of a job, has its files still open for a moment.
 void Finder::look_for_writers() {
-  for (const auto end = std::chrono::steady_clock::now() + kWriterPatience; !outputs_.empty(); std::this_thread::sleep_for(kWriterLap)) {
+  for (const auto end = std::chrono::steady_clock::now() + kWriterPatience; !outputs_.empty();
+       std::this_thread::sleep_for(kWriterLap)) {
     const bool last = std::chrono::steady_clock::now() > end;
     std::map<Identification, Writers> asked;
     for (const auto& [which, output] : outputs_) asked[which] = ask_for_lease(output.reader.get());
@@ -279,7 +290,8 @@ OtherUses find_other_uses(const Context& context, const Chain& chain, const Rest
 std::string describe(const OtherUse& use) {
   if (use.pid == 0) return "a process that cannot be seen has it open for writing";
   if (use.pid == ::getpid()) return "cr_restart has it open for writing";
-  return fmt::format("pid {} ({}), which is not in the context, has it open for writing", use.pid, use.command);
+  return fmt::format("pid {} ({}), which is not in the context, has it open for writing", use.pid,
+                     use.command);
 }
 
 bool was_at_end(const File& file, const Inode& inode) {
@@ -287,7 +299,8 @@ bool was_at_end(const File& file, const Inode& inode) {
 }
 
 bool can_share(const OtherUse& other, const File& file, const Inode& inode, const FileUse& use) {
-  if (!other.file || !is_output(file, use) || !was_at_end(file, inode) || !covers(other.file->get(), file)) return false;
+  if (!other.file || !is_output(file, use) || !was_at_end(file, inode) || !covers(other.file->get(), file))
+    return false;
   // Not what is like a data base, with locks that belong to the open file.
   const bool standard =
       std::any_of(use.fds.begin(), use.fds.end(), [](const cryo_fd& at) { return at.fd <= STDERR_FILENO; });
@@ -296,9 +309,8 @@ bool can_share(const OtherUse& other, const File& file, const Inode& inode, cons
 
 const OtherUse* other_use(const OtherUses& uses, const File& file) {
   const auto found = uses.find(file.head.inode);
-  return file.head.kind == CRYO_FILE_PATH && file.redirected.empty() && found != uses.end()
-             ? &found->second
-             : nullptr;
+  return file.head.kind == CRYO_FILE_PATH && file.redirected.empty() && found != uses.end() ? &found->second
+                                                                                            : nullptr;
 }
 
 }  // namespace cryo

@@ -19,7 +19,8 @@ struct FileUse;
 [[nodiscard]] FileIdentities context_files(const Context& context, const Chain& chain);
 
 // While no process of the job exists.
-[[nodiscard]] OtherUses find_other_uses(const Context& context, const Chain& chain, const RestartOptions& options);
+[[nodiscard]] OtherUses find_other_uses(const Context& context, const Chain& chain,
+                                        const RestartOptions& options);
 
 // What others make of it, where it is opened by its path; nullptr: nothing.
 [[nodiscard]] const OtherUse* other_use(const OtherUses& uses, const File& file);
@@ -27,7 +28,8 @@ struct FileUse;
 // "pid 4711 (sh), which is not in the context, has it open for writing"
 [[nodiscard]] std::string describe(const OtherUse& use);
 
-// Was it at the end of what had been written?  Then what it writes comes after what has been written meanwhile.
+// Was it at the end of what had been written?  Then what it writes comes after what has been written
+// meanwhile.
 [[nodiscard]] bool was_at_end(const File& file, const Inode& inode);
 // Can the job's open file be the other one's?
 [[nodiscard]] bool can_share(const OtherUse& other, const File& file, const Inode& inode, const FileUse& use);

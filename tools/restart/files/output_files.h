@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Regular files that the job had open for writing, and that are longer than they were.  What has come since may be
-// the job's own, of a run that went on after the checkpoint and that the restart does again; or somebody
-// else's.  Nothing tells which, so nothing of it is thrown away unless the user says so; and where others had the file open at
-// the checkpoint, too, as a script or another job of it, it stays in its place.
+// Regular files that the job had open for writing, and that are longer than they were.  What has come since
+// may be the job's own, of a run that went on after the checkpoint and that the restart does again; or
+// somebody else's.  Nothing tells which, so nothing of it is thrown away unless the user says so; and where
+// others had the file open at the checkpoint, too, as a script or another job of it, it stays in its place.
 #pragma once
 
 #include <cstdint>
@@ -36,17 +36,19 @@ struct Output {
 using Outputs = std::map<std::uint32_t, Output>;  // by inode
 [[nodiscard]] Outputs find_outputs(const Context& context, const FileUses& uses);
 // What is to become of it, where nobody else writes there (other_uses.h).
-[[nodiscard]] Tail tail_of(const Context& context, const Outputs& outputs, const RestartOptions& options, const File& file);
+[[nodiscard]] Tail tail_of(const Context& context, const Outputs& outputs, const RestartOptions& options,
+                           const File& file);
 
 // Where the job goes on in it.
 enum class OutputPlace {
   kSaved,
   kEnd,      // as it is by now
-  kAppends,  // the same, with O_APPEND from then on: so do others, and none writes over what another one has written
+  kAppends,  // the same, with O_APPEND from then on: so do others, and none writes over what another one has
+             // written
 };
 // `other`: who has it open now; nullptr: nobody.
-[[nodiscard]] OutputPlace output_place(const Context& context, const Outputs& outputs, const File& file, const FileUse& use,
-                                       const OtherUse* other, std::uint64_t size);
+[[nodiscard]] OutputPlace output_place(const Context& context, const Outputs& outputs, const File& file,
+                                       const FileUse& use, const OtherUse* other, std::uint64_t size);
 
 // Was it open for writing by a descriptor?
 [[nodiscard]] bool is_output(const File& file, const FileUse& use);
@@ -54,8 +56,9 @@ enum class OutputPlace {
 // Is `fd` open for as much as it was?
 [[nodiscard]] bool covers(int fd, const File& file);
 
-// Of cr_restart's own standard descriptors (`fds`, -1: closed) the one that the job's is: the same file, open for as much, at 0, 1
-// or 2 in both; -1: none.  The job shares its offset with whoever has started cr_restart, and nothing is cut.
+// Of cr_restart's own standard descriptors (`fds`, -1: closed) the one that the job's is: the same file, open
+// for as much, at 0, 1 or 2 in both; -1: none.  The job shares its offset with whoever has started
+// cr_restart, and nothing is cut.
 [[nodiscard]] int own_output(const File& file, const Inode& inode, const FileUse& use, const int (&fds)[3]);
 
 // The last bytes that a file had: of one that has been written anew since they are others.
@@ -67,7 +70,8 @@ enum class OldEnd { kUnknown, kSame, kOther };
 
 // The first free name for what is moved: FILE.cut.N, where FILE is shortened if there is not room for both.
 [[nodiscard]] std::string aside_name(const std::string& path);
-// A file that is to be cut, and where its tail is by now: up to `end`.  What comes to it before it is cut has to be added.
+// A file that is to be cut, and where its tail is by now: up to `end`.  What comes to it before it is cut has
+// to be added.
 struct CutFile {
   UniqueFd from, to;  // no `to`: nothing is kept
   std::uint64_t end = 0;
@@ -77,7 +81,8 @@ struct CutFile {
   std::uint32_t file = 0;
 };
 // Copies what is behind the first `size` bytes there, and opens both, or that which is not open.
-void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path, CutFile& cut);
+void keep_tail_aside(CreatedPaths& created, int fd, std::uint64_t size, const std::string& path,
+                     CutFile& cut);
 
 // Index of the call: the file.
 extern const StepKind kTruncateStep;

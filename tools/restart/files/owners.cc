@@ -2,15 +2,15 @@
 // Who is told by signals about an open file: F_SETOWN, O_ASYNC.  In the stub, because the owner may be one
 // of the threads that it makes.
 //
-// The kernel sends each signal with the rights of who has set the owner: a process of root's that does so for one of a user's
-// would have him signal whom only root may.
+// The kernel sends each signal with the rights of who has set the owner: a process of root's that does so for
+// one of a user's would have him signal whom only root may.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "restart/files/files.h"
 #include "base/error.h"
+#include "restart/files/files.h"
 #include "restart/rights/names.h"
 #include "restart/stub/step_kind.h"
 
@@ -48,15 +48,18 @@ std::vector<std::size_t> holders_of(const OwnerPlanInput& input, std::uint32_t f
   std::vector<std::size_t> holders;
   for (std::size_t i = 0; i < input.context.processes.size(); ++i) {
     const std::vector<cryo_fd>& fds = input.context.processes[i].fds;
-    if (std::any_of(fds.begin(), fds.end(), [file](const cryo_fd& fd) { return fd.file == file; })) holders.push_back(i);
+    if (std::any_of(fds.begin(), fds.end(), [file](const cryo_fd& fd) { return fd.file == file; }))
+      holders.push_back(i);
   }
-  if (const auto keeper = input.kept_by.find(file); keeper != input.kept_by.end()) holders.push_back(keeper->second);
+  if (const auto keeper = input.kept_by.find(file); keeper != input.kept_by.end())
+    holders.push_back(keeper->second);
   return holders;
 }
 
 }  // namespace
 
-// Who has given up the rights that he had then sets it with those that he has left; which of several users that is, nobody knows.
+// Who has given up the rights that he had then sets it with those that he has left; which of several users
+// that is, nobody knows.
 std::optional<std::size_t> owner_setter(const Context& context, const File& file,
                                         const std::vector<std::size_t>& holders) {
   std::optional<std::size_t> user;
@@ -66,7 +69,8 @@ std::optional<std::size_t> owner_setter(const Context& context, const File& file
     const Process& process = context.processes[holder];
     if (!process.creds || process.threads.empty()) continue;
     const OwnIds ids = *rights_of(context, process).ids;
-    if (file.head.owner_known != 0 && ids.uid == file.head.owner_uid && ids.euid == file.head.owner_euid) return holder;
+    if (file.head.owner_known != 0 && ids.uid == file.head.owner_uid && ids.euid == file.head.owner_euid)
+      return holder;
     if (ids.uid == 0 || ids.euid == 0) continue;
     several |= user && ids != users;
     users = ids;

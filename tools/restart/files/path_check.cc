@@ -29,7 +29,8 @@ class PathCheck {
  private:
   [[nodiscard]] bool is_written(const File& file, const FileUse& use) const;
   void check_identity(const File& file, const Inode& inode);
-  [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
+  [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use,
+                                     const struct stat& now);
   void check_context_output(const File& file, const FileUse& use);
   [[nodiscard]] std::string no_room_for(std::uint64_t start, std::uint64_t end);
   [[nodiscard]] bool overwrites(const File& file, const FileUse& use, std::uint64_t size) const;
@@ -86,28 +87,30 @@ void PathCheck::check_identity(const File& file, const Inode& inode) {
   const std::string difference = difference_of(inode.head, place.get());
   switch (at_.options.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
-      return at_.problem(ESTALE,
-                     "its name now refers to a different file ({}); --relocate={}={} declares it to be the "
-                     "right one, --changed-files=warn accepts it as is",
-                     difference, file.path, file.path);
+      return at_.problem(
+          ESTALE,
+          "its name now refers to a different file ({}); --relocate={}={} declares it to be the "
+          "right one, --changed-files=warn accepts it as is",
+          difference, file.path, file.path);
     case ChangedFiles::kWarn:
-      return at_.findings.warning("pid {}: {}: its name now refers to a different file ({})", at_.pid, at_.what,
-                               difference);
+      return at_.findings.warning("pid {}: {}: its name now refers to a different file ({})", at_.pid,
+                                  at_.what, difference);
     case ChangedFiles::kIgnore:
       return;
   }
 }
 
 // What others in use of it make of it; true: it is not cut. Once for each inode.
-bool PathCheck::check_other_use(const File& file, const Inode& inode, const FileUse& use, const struct stat& now) {
+bool PathCheck::check_other_use(const File& file, const Inode& inode, const FileUse& use,
+                                const struct stat& now) {
   const auto found = at_.findings.other_uses.find(inode.id);
   if (found == at_.findings.other_uses.end() || !is_output(file, use)) return false;
   if (!at_.state<ReportedTails>().inodes.insert(inode.id).second) return true;
   const OtherUse& other = found->second;
   const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
   if (size > inode.head.size)
-    at_.findings.warning("pid {}: {}: {} bytes were added since the checkpoint and are kept, as {}", at_.pid, at_.what,
-                      size - inode.head.size, describe(other));
+    at_.findings.warning("pid {}: {}: {} bytes were added since the checkpoint and are kept, as {}", at_.pid,
+                         at_.what, size - inode.head.size, describe(other));
   if (was_at_end(file, inode) && !other.appends && !can_share(other, file, inode, use))
     at_.findings.warning(
         "pid {}: {}: {} without O_APPEND (>> in the shell): it may overwrite output of the job (--redirect "
@@ -174,32 +177,36 @@ void PathCheck::check_tail(const File& file, const Inode& inode, const FileUse& 
   if (check_other_use(file, inode, use, now)) return;
   const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
   const bool asked = at_.options.tails == Tails::kDefault || at_.options.tails == Tails::kAside;
-  if (!is_output(file, use) || size <= inode.head.size || !asked || at_.findings.rewritten.contains(inode.id)) return;
+  if (!is_output(file, use) || size <= inode.head.size || !asked || at_.findings.rewritten.contains(inode.id))
+    return;
   const bool in_place = overwrites(file, use, size);
   if (!at_.state<ReportedTails>().inodes.insert(inode.id).second && !in_place) return;
   const UniqueFd place = names::open(at_.path, O_PATH);
   if (place && is_other_file(at_.options.relocations, file, inode, place.get())) return;
   const std::uint64_t more = size - inode.head.size;
   const std::string aside = aside_name(at_.path);
-  if (tail_of(at_.context, at_.outputs, at_.options, file) == Tail::kStays) return say_stays(file, in_place, more, aside);
+  if (tail_of(at_.context, at_.outputs, at_.options, file) == Tail::kStays)
+    return say_stays(file, in_place, more, aside);
   if (const std::string text = no_room_for(inode.head.size, size); !text.empty())
-    return at_.problem(ENOSPC,
-                   "{} bytes were added since the checkpoint, and there is no space to save them in {}: {} "
-                   "(--truncate removes them, --no-truncate keeps them)",
-                   more, aside, text);
+    return at_.problem(
+        ENOSPC,
+        "{} bytes were added since the checkpoint, and there is no space to save them in {}: {} "
+        "(--truncate removes them, --no-truncate keeps them)",
+        more, aside, text);
   const std::string directory = aside.substr(0, aside.rfind('/') + 1);
   if (names::access(directory, W_OK | X_OK) != 0 || names::access(at_.path, R_OK) != 0)
     return at_.problem(errno,
-                   "{} bytes were added since the checkpoint, and cannot be saved in {}: {} (--truncate "
-                   "removes them, --no-truncate keeps them)",
-                   more, aside, errno_text(errno));
+                       "{} bytes were added since the checkpoint, and cannot be saved in {}: {} (--truncate "
+                       "removes them, --no-truncate keeps them)",
+                       more, aside, errno_text(errno));
   at_.findings.warning(
       "pid {}: {}: {} bytes were added since the checkpoint; a successful restart moves them to {}", at_.pid,
       at_.what, more, aside);
 }
 
 // chattr +a: nobody opens it without O_APPEND any more, or cuts it.
-void PathCheck::check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now) {
+void PathCheck::check_append_only(const File& file, const Inode& inode, const FileUse& use,
+                                  const struct stat& now) {
   const UniqueFd place = names::open(at_.path, O_PATH);
   struct ::statx more {};
   if (!is_output(file, use) || !place || !names::look(place.get(), more) ||
@@ -208,9 +215,10 @@ void PathCheck::check_append_only(const File& file, const Inode& inode, const Fi
   const bool cut = (at_.options.tails == Tails::kGo || at_.options.tails == Tails::kAside) &&
                    static_cast<std::uint64_t>(now.st_size) > inode.head.size;
   if ((file.head.flags & O_APPEND) == 0)
-    at_.problem(EPERM,
-            "is append-only (chattr +a), but was open without O_APPEND; clear the attribute with chattr -a{}",
-            way_out(file, use));
+    at_.problem(
+        EPERM,
+        "is append-only (chattr +a), but was open without O_APPEND; clear the attribute with chattr -a{}",
+        way_out(file, use));
   else if (cut)
     at_.problem(EPERM, "is append-only (chattr +a), and --truncate would truncate it");
 }
@@ -224,8 +232,7 @@ bool PathCheck::take_own_output(const File& file, const FileUse& use) {
 }
 
 // What has been written cannot be written again without what was before it.
-void PathCheck::check_size(const File& file, const FileUse& use, const Inode& inode,
-                             const struct stat& now) {
+void PathCheck::check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now) {
   if (!is_written(file, use)) return;
   if (take_own_output(file, use)) return;
   if (const auto other = at_.findings.other_uses.find(inode.id);
@@ -238,26 +245,29 @@ void PathCheck::check_size(const File& file, const FileUse& use, const Inode& in
 }
 
 // Cut by others, or by a restart of another job of theirs that had been asked to.
-void PathCheck::check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now) {
+void PathCheck::check_shorter(const File& file, const FileUse& use, const Inode& inode,
+                              const struct stat& now) {
   const auto output = at_.outputs.find(inode.id);
   const char* others = output != at_.outputs.end() && output->second.outside != 0
-                           ? ", and other processes had it open for writing, too" : "";
+                           ? ", and other processes had it open for writing, too"
+                           : "";
   const auto other = at_.findings.other_uses.find(inode.id);
-  const OutputPlace place =
-      output_place(at_.context, at_.outputs, file, use, other == at_.findings.other_uses.end() ? nullptr : &other->second,
-                   static_cast<std::uint64_t>(now.st_size));
+  const OutputPlace place = output_place(at_.context, at_.outputs, file, use,
+                                         other == at_.findings.other_uses.end() ? nullptr : &other->second,
+                                         static_cast<std::uint64_t>(now.st_size));
   switch (at_.options.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return at_.problem(ESTALE,
-                     "the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}; "
-                     "--changed-files=warn accepts it as is{}",
-                     now.st_size, inode.head.size, others, cut_text(at_.path), way_out(file, use));
+                         "the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}; "
+                         "--changed-files=warn accepts it as is{}",
+                         now.st_size, inode.head.size, others, cut_text(at_.path), way_out(file, use));
     case ChangedFiles::kWarn:
       return at_.findings.warning(
-          "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}", at_.pid, at_.what, now.st_size,
-          inode.head.size, others,
+          "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}", at_.pid,
+          at_.what, now.st_size, inode.head.size, others,
           (file.head.flags & O_APPEND) != 0 || place != OutputPlace::kSaved
-              ? "" : "; writes beyond its end will leave a hole");
+              ? ""
+              : "; writes beyond its end will leave a hole");
     case ChangedFiles::kIgnore:
       return;
   }
@@ -287,12 +297,13 @@ void PathCheck::check_access(const File& file, const FileUse& use) {
   if (names::access(at_.path, wanted) == 0) return;
   const int error = errno;
   const bool regular = S_ISREG(at_.context.inode(file.head.inode).head.mode);
-  if (error == EACCES && ((regular && names::are_owner_of(at_.path)) || may_open_very_file(file, wanted))) return;
+  if (error == EACCES && ((regular && names::are_owner_of(at_.path)) || may_open_very_file(file, wanted)))
+    return;
   at_.problem(error, "cannot be opened for {}: {}{}",
-          mode == O_RDONLY   ? "reading"
-          : mode == O_WRONLY ? "writing"
-                             : "reading and writing",
-          way_error(error), way_out(file, use));
+              mode == O_RDONLY   ? "reading"
+              : mode == O_WRONLY ? "writing"
+                                 : "reading and writing",
+              way_error(error), way_out(file, use));
 }
 
 // What /proc/PID/exe leads to: the kernel asks what it asks of who executes it.
@@ -304,15 +315,17 @@ void PathCheck::check_execution(const FileUse& use) {
 // It is opened when the process exists, by each process that has it.
 void PathCheck::check_own_proc_file(const File& file, const FileUse& use) {
   const bool same_proc = is_own_proc_file(at_.context, file, at_.path);
-  if (const std::string text = same_proc ? own_proc_problem(at_.context, file, use.processes, at_.path) : ""; !text.empty())
+  if (const std::string text = same_proc ? own_proc_problem(at_.context, file, use.processes, at_.path) : "";
+      !text.empty())
     return at_.problem(EACCES, "{}{}", text, way_out(file, use));
   if (use.holders > 1)
-    at_.findings.warning("pid {}: {}: shared by {} processes, each of which gets an open file of its own", at_.pid,
-                      at_.what, use.holders);
+    at_.findings.warning("pid {}: {}: shared by {} processes, each of which gets an open file of its own",
+                         at_.pid, at_.what, use.holders);
 }
 
 void PathCheck::check_path(const File& file, const FileUse& use) {
-  if (lies_in_own_proc(at_.context, at_.path) || thread_place(at_.context, file, at_.path)) return check_own_proc_file(file, use);
+  if (lies_in_own_proc(at_.context, at_.path) || thread_place(at_.context, file, at_.path))
+    return check_own_proc_file(file, use);
   const Inode& inode = at_.context.inode(file.head.inode);
   struct stat now;
   const bool link = (static_cast<int>(file.head.flags) & O_PATH) && S_ISLNK(inode.head.mode);
@@ -346,8 +359,8 @@ void PathCheck::check_name(const File& file, const Inode& inode) {
                   S_ISDIR(inode.head.mode) ? "directory" : "file", difference_of(inode.head, place.get()));
   if (at_.options.changed_files == ChangedFiles::kRefuse)
     at_.problem(ESTALE,
-            "{}; --relocate={}={} declares it to be the right one, --changed-files=warn accepts it as is",
-            text, file.path, file.path);
+                "{}; --relocate={}={} declares it to be the right one, --changed-files=warn accepts it as is",
+                text, file.path, file.path);
   else
     at_.findings.warning("pid {}: {}: {}", at_.pid, at_.what, text);
 }
@@ -360,8 +373,12 @@ bool is_very_file(const FileCheck& at, const File& file) {
       {at.path, O_PATH, inode.dev, inode.ino, inode.mode, inode.uid, at.context.header.created_ns});
 }
 
-void check_path(FileCheck& at, const File& file, const FileUse& use) { PathCheck(at).check_path(file, use); }
+void check_path(FileCheck& at, const File& file, const FileUse& use) {
+  PathCheck(at).check_path(file, use);
+}
 
-void check_access(FileCheck& at, const File& file, const FileUse& use) { PathCheck(at).check_access(file, use); }
+void check_access(FileCheck& at, const File& file, const FileUse& use) {
+  PathCheck(at).check_access(file, use);
+}
 
 }  // namespace cryo

@@ -152,13 +152,14 @@ std::map<std::uint32_t, UniqueFd> take_pidfds(const Context& context, const Desc
   return taken;
 }
 
-const FileKind kPidfdKind = {
-    .kind = CRYO_FILE_PIDFD,
-    .open = [](FileMaking& making, const File& file, const FileUse&) { return making.state<GoneProcesses>().open(file); },
-    .begin =
-        [](FileMaking& making) {
-          making.store.pidfds = share_pidfds(making.input.context, making.store.kept_by, making.input.descriptors);
-        },
-    .is_late = is_late_pidfd};
+const FileKind kPidfdKind = {.kind = CRYO_FILE_PIDFD,
+                             .open = [](FileMaking& making, const File& file,
+                                        const FileUse&) { return making.state<GoneProcesses>().open(file); },
+                             .begin =
+                                 [](FileMaking& making) {
+                                   making.store.pidfds = share_pidfds(
+                                       making.input.context, making.store.kept_by, making.input.descriptors);
+                                 },
+                             .is_late = is_late_pidfd};
 
 }  // namespace cryo

@@ -40,7 +40,8 @@ struct PidfdSharing {
 
 // In the maker, by file: those that are made late.
 [[nodiscard]] std::map<std::uint32_t, PidfdSharing> share_pidfds(
-    const Context& context, const std::map<std::uint32_t, std::size_t>& kept_by, const Descriptors& descriptors);
+    const Context& context, const std::map<std::uint32_t, std::size_t>& kept_by,
+    const Descriptors& descriptors);
 
 // In each process, when all exist: its pidfds, parked.
 [[nodiscard]] std::map<std::uint32_t, UniqueFd> take_pidfds(

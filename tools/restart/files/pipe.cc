@@ -42,8 +42,8 @@ PipeEnds make_pipe(const Inode& inode) {
 namespace {
 
 struct Pipes {
-  std::map<std::uint32_t, PipeEnds> ends;       // by inode: those that no file has taken yet
-  std::map<std::uint32_t, UniqueFd> any_end;    // by inode: to open further ends by
+  std::map<std::uint32_t, PipeEnds> ends;     // by inode: those that no file has taken yet
+  std::map<std::uint32_t, UniqueFd> any_end;  // by inode: to open further ends by
 };
 
 UniqueFd open_pipe_end(FileMaking& making, const File& file, const FileUse& use) {
@@ -54,7 +54,7 @@ UniqueFd open_pipe_end(FileMaking& making, const File& file, const FileUse& use)
     PipeEnds ends = make_pipe(inode);
     any_end.emplace(inode.id, making.input.descriptors.park_copy(ends.reader.get()));
     pipes.emplace(inode.id, PipeEnds{making.input.descriptors.park(std::move(ends.reader)),
-                                      making.input.descriptors.park(std::move(ends.writer))});
+                                     making.input.descriptors.park(std::move(ends.writer))});
   }
   PipeEnds& ends = pipes.at(inode.id);
   const int mode = static_cast<int>(file.head.flags) & O_ACCMODE;
@@ -74,12 +74,13 @@ void check_pipe(FileCheck& at, const Inode& inode) {
   const auto limit = parse_number<std::uint64_t>(text.substr(0, text.find('\n'))).value_or(0);
   if (inode.pipe->head.capacity > limit)
     at.problem(EPERM, "a pipe of {} bytes is larger than /proc/sys/fs/pipe-max-size allows ({})",
-            inode.pipe->head.capacity, limit);
+               inode.pipe->head.capacity, limit);
 }
 
 const FileKind kPipeKind = {
     .kind = CRYO_FILE_PIPE,
-    .check = [](FileCheck& at, const File& file, const FileUse&) { check_pipe(at, at.context.inode(file.head.inode)); },
+    .check = [](FileCheck& at, const File& file,
+                const FileUse&) { check_pipe(at, at.context.inode(file.head.inode)); },
     .open = open_pipe_end};
 
 }  // namespace cryo

@@ -30,8 +30,9 @@ constexpr int kMaxWaitMs = 10000;           // for a ring that was not wanted to
 constexpr useconds_t kPollInterval = 1000;  // microseconds
 
 // Credentials belong to threads: what this process is going to be, a thread of it is for a while.  Its id is
-// free again afterwards.  The kernel's thread stays, and has them, too: whoever may look at that one by ptrace(2) gets at
-// the memory of all of the process, with what it still may do here.  So nobody may from now on (CRYO_RESUME_DUMPABLE).
+// free again afterwards.  The kernel's thread stays, and has them, too: whoever may look at that one by
+// ptrace(2) gets at the memory of all of the process, with what it still may do here.  So nobody may from now
+// on (CRYO_RESUME_DUMPABLE).
 UniqueFd set_up_as(const CredentialChange& change, const Context& context, const File& file) {
   if (!change.to) return set_up_uring(context, file);
   const SteadyProcess steady;

@@ -2,7 +2,6 @@
 #include "restart/files/pty.h"
 
 #include <asm/termbits.h>
-#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -15,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <set>
 #include <thread>
 
@@ -262,8 +262,8 @@ void restore_inode(const Inode& inode, int fd) {
 
 }  // namespace
 
-// Numbers are handed out from the lowest that is free: those below are taken until ours comes.  In a mount namespace of the job's
-// own by what is mounted there, where ttyname(3) finds it.
+// Numbers are handed out from the lowest that is free: those below are taken until ours comes.  In a mount
+// namespace of the job's own by what is mounted there, where ttyname(3) finds it.
 UniqueFd Terminals::open_numbered(const File& file) {
   const std::string path = input_.options.relocations.apply(file.path);
   const auto root = input_.roots.find(file.head.mnt);
@@ -383,7 +383,8 @@ void bring_to_foreground(int fd, pid_t group, ForkRequest fork) {
 
 }  // namespace
 
-void take_terminals(const Context& context, const Process& process, const std::vector<RestoredTerminal>& terminals) {
+void take_terminals(const Context& context, const Process& process,
+                    const std::vector<RestoredTerminal>& terminals) {
   if (!has_own_terminal(context, process) || ::getsid(0) != ::getpid()) return;
   for (const RestoredTerminal& terminal : terminals)
     if (terminal.sid == process.head.pid && ::ioctl(terminal.slave.get(), TIOCSCTTY, 0) != 0)
@@ -395,8 +396,8 @@ void settle_terminals(const Context& context, const Process& process,
   for (const RestoredTerminal& terminal : terminals) {
     const int fd = terminal.slave.get();
     // Forked before its session had one, or given up.
-    if (terminal.sid == process.head.sid && !(process.head.flags & CRYO_PROC_CTTY) && ::ioctl(fd, TIOCNOTTY) != 0 &&
-        errno != ENOTTY)
+    if (terminal.sid == process.head.sid && !(process.head.flags & CRYO_PROC_CTTY) &&
+        ::ioctl(fd, TIOCNOTTY) != 0 && errno != ENOTTY)
       fail_errno("cannot give up the controlling terminal");
     if (terminal.sid != process.head.pid || ::getsid(0) != ::getpid()) continue;
     const pid_t group = terminal.pgid == process.head.pgid
@@ -411,7 +412,8 @@ namespace {
 void check_pty(FileCheck& at, const File& file, const FileUse&) {
   if (names::access(at.path, R_OK | W_OK) != 0)
     at.problem(errno, "cannot be opened for reading and writing: {}", errno_text(errno));
-  if (const std::string text = file.pty ? pty_problem(*file.pty) : ""; !text.empty()) at.problem(EOPNOTSUPP, "{}", text);
+  if (const std::string text = file.pty ? pty_problem(*file.pty) : ""; !text.empty())
+    at.problem(EOPNOTSUPP, "{}", text);
 }
 
 }  // namespace
@@ -419,7 +421,8 @@ void check_pty(FileCheck& at, const File& file, const FileUse&) {
 const FileKind kPtyMasterKind = {
     .kind = CRYO_FILE_PTY_MASTER,
     .check = check_pty,
-    .open = [](FileMaking& making, const File& file, const FileUse&) { return making.state<Terminals>().open_master(file); },
+    .open = [](FileMaking& making, const File& file,
+               const FileUse&) { return making.state<Terminals>().open_master(file); },
     .finish = [](FileMaking& making) { making.state<Terminals>().finish(making.store); }};
 const FileKind kPtySlaveKind = {.kind = CRYO_FILE_PTY_SLAVE,
                                 .open = [](FileMaking& making, const File& file, const FileUse& use) {

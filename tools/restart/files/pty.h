@@ -37,10 +37,13 @@ class Terminals {
 // Why one cannot be as it was; empty when it can.
 [[nodiscard]] std::string pty_problem(const Pty& pty);
 
-// What a session leader does for the terminals that its session had, before it forks: children have it from their parents.
-void take_terminals(const Context& context, const Process& process, const std::vector<RestoredTerminal>& terminals);
-// When all process groups exist: the one in the foreground; and who had no terminal gives up what it has from its parent.
+// What a session leader does for the terminals that its session had, before it forks: children have it from
+// their parents.
+void take_terminals(const Context& context, const Process& process,
+                    const std::vector<RestoredTerminal>& terminals);
+// When all process groups exist: the one in the foreground; and who had no terminal gives up what it has from
+// its parent.
 void settle_terminals(const Context& context, const Process& process,
-                    const std::vector<RestoredTerminal>& terminals, const ForkRequest& fork);
+                      const std::vector<RestoredTerminal>& terminals, const ForkRequest& fork);
 
 }  // namespace cryo

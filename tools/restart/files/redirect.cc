@@ -19,7 +19,9 @@ namespace {
 
 constexpr mode_t kMode = 0666;  // less what the umask takes
 
-bool writes(const File& file) { return (static_cast<int>(file.head.flags) & O_ACCMODE) != O_RDONLY; }
+bool writes(const File& file) {
+  return (static_cast<int>(file.head.flags) & O_ACCMODE) != O_RDONLY;
+}
 
 std::string directory_of(const std::string& path) {
   return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
@@ -41,7 +43,8 @@ class Redirector {
 };
 
 std::string name_of(const Redirection& redirection) {
-  return redirection.pid ? fmt::format("{}:{}", *redirection.pid, redirection.fd) : fmt::to_string(redirection.fd);
+  return redirection.pid ? fmt::format("{}:{}", *redirection.pid, redirection.fd)
+                         : fmt::to_string(redirection.fd);
 }
 
 // Of the first process that has it, where none is named.
@@ -56,8 +59,10 @@ std::uint32_t Redirector::file_at(const Redirection& redirection) const {
   if (!known)
     fail(EINVAL, "--redirect {}: no process {} is in the context", name_of(redirection), *redirection.pid);
   if (redirection.pid)
-    fail(EINVAL, "--redirect {}: process {} has no descriptor {}", name_of(redirection), *redirection.pid, redirection.fd);
-  fail(EINVAL, "--redirect {}: no process of the context has a descriptor {}", name_of(redirection), redirection.fd);
+    fail(EINVAL, "--redirect {}: process {} has no descriptor {}", name_of(redirection), *redirection.pid,
+         redirection.fd);
+  fail(EINVAL, "--redirect {}: no process of the context has a descriptor {}", name_of(redirection),
+       redirection.fd);
 }
 
 void Redirector::check_kind(const Redirection& redirection, const File& file) const {
@@ -132,7 +137,8 @@ Redirection parse_redirection(std::string_view text) {
   const std::string number(colon == std::string_view::npos ? what : what.substr(colon + 1));
   const auto fd = parse_number<std::int32_t>(number, 0);
   Redirection redirection;
-  if (colon != std::string_view::npos) redirection.pid = parse_number<std::int32_t>(std::string(what.substr(0, colon)), 1);
+  if (colon != std::string_view::npos)
+    redirection.pid = parse_number<std::int32_t>(std::string(what.substr(0, colon)), 1);
   if (equals == std::string_view::npos || equals + 1 == text.size() || !fd ||
       (colon != std::string_view::npos && !redirection.pid))
     fail(EINVAL, "--redirect takes FD=FILE or PID:FD=FILE, not '{}'", text);
@@ -153,9 +159,7 @@ void check_redirected(const File& file, const FileUse& use, std::int32_t pid, Fi
   const CallersNames any_links;
   const std::string what = fmt::format("pid {}: descriptor {}: --redirect target {}", pid,
                                        use.fds.empty() ? 0U : use.fds.front().fd, file.redirected);
-  const auto problem = [&](int code, std::string_view text) {
-    findings.problem(code, "{} {}", what, text);
-  };
+  const auto problem = [&](int code, std::string_view text) { findings.problem(code, "{} {}", what, text); };
   struct stat now;
   if (names::stat(file.redirected, now) == 0) {
     const int mode = static_cast<int>(file.head.flags) & O_ACCMODE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files that cr_restart's caller gives the job in place of what it had open (--redirect): its log is gone, or belongs to
-// somebody else.  They are opened with the rights of the process, as those that it had.
+// Files that cr_restart's caller gives the job in place of what it had open (--redirect): its log is gone, or
+// belongs to somebody else.  They are opened with the rights of the process, as those that it had.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ namespace cryo {
 // [PID:]FD=FILE; a relative FILE is one of the current directory.  Throws Error.
 [[nodiscard]] Redirection parse_redirection(std::string_view text);
 
-// Puts them into the descriptor tables of the context.  Descriptors that share an open file go together, but for what would become
-// cr_restart's own: there each number goes by itself.  Throws Error where there is nothing that could be redirected.
+// Puts them into the descriptor tables of the context.  Descriptors that share an open file go together, but
+// for what would become cr_restart's own: there each number goes by itself.  Throws Error where there is
+// nothing that could be redirected.
 void redirect(Context& context, const std::vector<Redirection>& redirections);
 
 // In the name of whose file it is.

@@ -32,9 +32,11 @@ UniqueFd make_below(int parent) {
   UniqueFd fd = names::open_below(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
   const int error = errno;
   struct stat now;
-  if (names::unlinkat(parent, name, AT_REMOVEDIR) != 0) fail_errno("cannot remove the directory {} that has just been created", name);
+  if (names::unlinkat(parent, name, AT_REMOVEDIR) != 0)
+    fail_errno("cannot remove the directory {} that has just been created", name);
   if (!fd) fail(error, "cannot open a removed directory that has just been recreated");
-  if (::fstat(fd.get(), &now) != 0 || now.st_nlink != 0) fail(ESTALE, "the directory {} was replaced when it had just been created", name);
+  if (::fstat(fd.get(), &now) != 0 || now.st_nlink != 0)
+    fail(ESTALE, "the directory {} was replaced when it had just been created", name);
   return fd;
 }
 
@@ -51,7 +53,8 @@ UniqueFd make_unseen(int parent) {
   return fd;
 }
 
-// In a file system of its own, mounted nowhere: `..` leads nowhere. What is left where nothing can be written to.
+// In a file system of its own, mounted nowhere: `..` leads nowhere. What is left where nothing can be written
+// to.
 UniqueFd make_apart() {
   const UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC)));
   if (!context || ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, "mode", "1777", 0) != 0 ||
@@ -65,7 +68,8 @@ UniqueFd make_apart() {
 // Where it cannot be given away, it is the caller's: he has restarted the process as himself.
 UniqueFd with_attributes(UniqueFd fd, const std::string& path, const DirectoryAttributes& attributes) {
   (void)names::fchown(fd.get(), attributes.uid, attributes.gid);
-  if (names::fchmod(fd.get(), attributes.mode & 07777) != 0) fail_errno("cannot set the mode of the removed directory {}", path);
+  if (names::fchmod(fd.get(), attributes.mode & 07777) != 0)
+    fail_errno("cannot set the mode of the removed directory {}", path);
   return fd;
 }
 
@@ -91,8 +95,8 @@ UniqueFd make_on_machine(CreatedPaths& created, std::string path) {
   return fd;
 }
 
-// In the root directory `root` of who has it, whose name it has below `top`: where it was, or somewhere else in there. `..` must lead
-// neither to the machine's tree nor out of that. Nothing: it cannot be made there.
+// In the root directory `root` of who has it, whose name it has below `top`: where it was, or somewhere else
+// in there. `..` must lead neither to the machine's tree nor out of that. Nothing: it cannot be made there.
 UniqueFd make_in_root(CreatedPaths& created, int top, const std::string& path, const std::string& root) {
   const DeathDeferred deferred(created);
   const UniqueFd own = names::open_in_root(top, root.empty() ? "/" : root, O_PATH | O_DIRECTORY);
@@ -133,7 +137,8 @@ UniqueFd make_removed_directory(FileRestoreInput& input, const TreeOf& tree, con
   if (tree.mnt != 0) {
     const auto place = input.roots.find(tree.mnt);
     if (place == input.roots.end())
-      fail(ESRCH, "cannot recreate the removed directory {}: its mount namespace {} is not there", path, tree.mnt);
+      fail(ESRCH, "cannot recreate the removed directory {}: its mount namespace {} is not there", path,
+           tree.mnt);
     fd = make_in_root(input.created, place->second.get(), path, tree.root);
   } else if (!tree.root.empty()) {
     const UniqueFd top = names::open("/", O_PATH | O_DIRECTORY);
@@ -143,7 +148,10 @@ UniqueFd make_removed_directory(FileRestoreInput& input, const TreeOf& tree, con
   }
   const int error = errno;
   if (!fd) fd = make_apart();
-  if (!fd) fail(error, "cannot recreate the removed directory {} at its place, in {}/tmp, or in a file system of its own", path, tree.root);
+  if (!fd)
+    fail(error,
+         "cannot recreate the removed directory {} at its place, in {}/tmp, or in a file system of its own",
+         path, tree.root);
   return with_attributes(std::move(fd), path, attributes);
 }
 
@@ -155,7 +163,8 @@ void make_removed_cwds(FileRestoreInput& input, FileStore& store) {
     store.directories.try_emplace({tree_of_file(input, file, store.uses.at(id)), inode.dev, inode.ino},
                                   input.descriptors.park_copy(fd.get()));
   }
-  const auto make = [&](const cryo_path& head, const std::string& saved, const Process& process, const Thread& thread) {
+  const auto make = [&](const cryo_path& head, const std::string& saved, const Process& process,
+                        const Thread& thread) {
     const TreeOf tree = tree_of(input.options, process, thread);
     const auto key = std::make_tuple(tree, head.dev, head.ino);
     if (!(head.flags & CRYO_PATH_DELETED) || store.directories.contains(key)) return;
@@ -186,8 +195,9 @@ UniqueFd open_removed_directory(FileMaking& making, const File& file, const File
   const auto key = std::make_pair(tree_of_file(making.input, file, use), inode.id);
   auto base = directories.find(key);
   if (base == directories.end()) {
-    UniqueFd fd = make_removed_directory(making.input, key.first, making.input.options.relocations.apply(file.path),
-                                         {inode.head.mode, inode.head.uid, inode.head.gid});
+    UniqueFd fd =
+        make_removed_directory(making.input, key.first, making.input.options.relocations.apply(file.path),
+                               {inode.head.mode, inode.head.uid, inode.head.gid});
     base = directories.emplace(key, making.input.descriptors.park(std::move(fd))).first;
   }
   return reopen(base->second.get(), open_flags(file, use), file.path.c_str());

@@ -3,12 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <set>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "restart/files/file_kinds.h"
@@ -35,7 +35,8 @@ bool has_number(const File& file, const FileUse& use, std::uint32_t number) {
          std::any_of(use.fds.begin(), use.fds.end(), [&](const cryo_fd& fd) { return fd.fd == number; });
 }
 
-// Of those numbers that are the same file, output first: what is kept aside at a higher one is that, as a rule.
+// Of those numbers that are the same file, output first: what is kept aside at a higher one is that, as a
+// rule.
 StandardSource relative_of(const File& file, const FileUse& use, const OwnStandards& own, int mode) {
   for (const std::uint32_t other : {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO})
     if (has_number(file, use, other) && covers(own[other], mode) && !(mode == O_RDWR && own[other].null))
@@ -133,14 +134,15 @@ std::string why_not(const OwnStandard& own, int mode) {
 
 namespace {
 
-// Has a process of the job that at the number of which it becomes cr_restart's? It goes there without being told, and so do copies:
-// csh has its input and output at 16 to 19, and what it starts has them at 0 to 2.
+// Has a process of the job that at the number of which it becomes cr_restart's? It goes there without being
+// told, and so do copies: csh has its input and output at 16 to 19, and what it starts has them at 0 to 2.
 bool is_standard_of_job(const FileCheck& at, const File& file) {
   const std::uint32_t number = standard_number(file);
   return std::any_of(at.uses.begin(), at.uses.end(), [&](const auto& entry) {
     const auto& [id, use] = entry;
     return at.context.file(id).head.inode == file.head.inode &&
-           std::any_of(use.fds.begin(), use.fds.end(), [number](const cryo_fd& fd) { return fd.fd == number; });
+           std::any_of(use.fds.begin(), use.fds.end(),
+                       [number](const cryo_fd& fd) { return fd.fd == number; });
   });
 }
 
@@ -150,9 +152,11 @@ void check_standard(FileCheck& at, const File& file, const FileUse& use) {
   if (pipe && is_inherited(file.head.stdio_fd)) return;
   if (pipe) {
     const std::string text = fmt::format(
-        "pid {}: descriptor {}, a pipe to a process outside the checkpoint, becomes standard {} of cr_restart (it had no "
+        "pid {}: descriptor {}, a pipe to a process outside the checkpoint, becomes standard {} of "
+        "cr_restart (it had no "
         "descriptor {} of its own)",
-        at.pid, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output", file.head.stdio_fd);
+        at.pid, file.head.stdio_fd, standard_number(file) == STDIN_FILENO ? "input" : "output",
+        file.head.stdio_fd);
     (is_standard_of_job(at, file) ? at.findings.advice : at.findings.warnings).push_back(text);
   }
   std::set<std::uint32_t> numbers;
@@ -163,22 +167,25 @@ void check_standard(FileCheck& at, const File& file, const FileUse& use) {
     at.what = fmt::format("descriptor {} ({})", number, at.path);
     if (source.number == StandardSource::kNone) {
       if (file.head.kind == CRYO_FILE_STDIO)
-        at.problem(EBADF, "is taken over from cr_restart, whose descriptor {} is {} (--redirect {}=FILE gives it a file)",
-                own, why_not(at.standards[own], source.mode), number);
+        at.problem(
+            EBADF,
+            "is taken over from cr_restart, whose descriptor {} is {} (--redirect {}=FILE gives it a file)",
+            own, why_not(at.standards[own], source.mode), number);
       else
-        at.problem(ENXIO, "is its terminal, and cr_restart has none (--redirect {}=FILE gives it a file)", number);
+        at.problem(ENXIO, "is its terminal, and cr_restart has none (--redirect {}=FILE gives it a file)",
+                   number);
       continue;
     }
     if (source.number == StandardSource::kTerminal) {
       if (number < 3 && at.standards[number].open)
-        at.findings.warning("pid {}: {}: becomes the terminal, as descriptor {} of cr_restart is {}", at.pid, at.what,
-                          number, why_not(at.standards[number], source.mode));
+        at.findings.warning("pid {}: {}: becomes the terminal, as descriptor {} of cr_restart is {}", at.pid,
+                            at.what, number, why_not(at.standards[number], source.mode));
       continue;
     }
     at.taken.insert(static_cast<std::uint32_t>(source.number));
     if (number < 3 && source.number != static_cast<int>(number))
-      at.findings.warning("pid {}: {}: becomes descriptor {} of cr_restart, whose descriptor {} is {}", at.pid, at.what,
-                        source.number, number, why_not(at.standards[number], source.mode));
+      at.findings.warning("pid {}: {}: becomes descriptor {} of cr_restart, whose descriptor {} is {}",
+                          at.pid, at.what, source.number, number, why_not(at.standards[number], source.mode));
     if (!source.whole)
       at.findings.warning(
           "pid {}: {}: becomes descriptor {} of cr_restart, which is not open for both reading and writing "
@@ -190,13 +197,16 @@ void check_standard(FileCheck& at, const File& file, const FileUse& use) {
 // As cr_restart's own were when it began.
 struct StandardsOfInput {
   explicit StandardsOfInput(FileRestoreInput& input) {
-    for (std::size_t number = 0; number < own.size(); ++number) own[number] = own_standard(input.stdio[number].get());
+    for (std::size_t number = 0; number < own.size(); ++number)
+      own[number] = own_standard(input.stdio[number].get());
   }
   OwnStandards own;
 };
 
-// Of each number of it; what it gives back is that of the highest ones, or the terminal where one is to be that.
-StandardSource find_sources(FileMaking& making, const OwnStandards& own, const File& file, const FileUse& use) {
+// Of each number of it; what it gives back is that of the highest ones, or the terminal where one is to be
+// that.
+StandardSource find_sources(FileMaking& making, const OwnStandards& own, const File& file,
+                            const FileUse& use) {
   std::set<std::uint32_t> numbers;
   for (const cryo_fd& fd : use.fds) numbers.insert(fd.fd);
   StandardSource kept;
@@ -205,7 +215,8 @@ StandardSource find_sources(FileMaking& making, const OwnStandards& own, const F
     making.store.standard[{file.id, number}] = source;
     if (kept.number != StandardSource::kTerminal) kept = source;
   }
-  if (numbers.empty()) kept = standard_source(file, use, standard_number(file), own);  // on its way in a message
+  if (numbers.empty())
+    kept = standard_source(file, use, standard_number(file), own);  // on its way in a message
   return kept;
 }
 
@@ -226,7 +237,9 @@ UniqueFd open_standard(FileMaking& making, const File& file, const FileUse& use)
 
 }  // namespace
 
-const FileKind kTerminalKind = {.kind = CRYO_FILE_CTTY, .check = check_standard, .open = open_standard, .is_shared_outside = true};
-const FileKind kStdioKind = {.kind = CRYO_FILE_STDIO, .check = check_standard, .open = open_standard, .is_shared_outside = true};
+const FileKind kTerminalKind = {
+    .kind = CRYO_FILE_CTTY, .check = check_standard, .open = open_standard, .is_shared_outside = true};
+const FileKind kStdioKind = {
+    .kind = CRYO_FILE_STDIO, .check = check_standard, .open = open_standard, .is_shared_outside = true};
 
 }  // namespace cryo

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Standard input, output and error of the job where they were of the kind that whoever starts cr_restart gives anew: a terminal, a
-// pipe or a socket with its other end outside.  Each number takes cr_restart's own descriptor of that number, also where all
-// three were one open file, as a terminal is: else a redirection of one would be one of all, or of none.
+// Standard input, output and error of the job where they were of the kind that whoever starts cr_restart
+// gives anew: a terminal, a pipe or a socket with its other end outside.  Each number takes cr_restart's own
+// descriptor of that number, also where all three were one open file, as a terminal is: else a redirection of
+// one would be one of all, or of none.
 #pragma once
 
 #include <array>
@@ -18,9 +19,9 @@ struct FileUse;
 // What is open at one of cr_restart's own descriptors.
 struct OwnStandard {
   bool open = false;
-  int mode = 0;           // O_ACCMODE
+  int mode = 0;  // O_ACCMODE
   bool terminal = false;
-  bool null = false;      // /dev/null can be had for reading and for writing
+  bool null = false;  // /dev/null can be had for reading and for writing
 };
 using OwnStandards = std::array<OwnStandard, 3>;
 [[nodiscard]] OwnStandard own_standard(int fd);  // -1: closed
@@ -29,7 +30,8 @@ using OwnStandards = std::array<OwnStandard, 3>;
 
 // Whether cr_restart's caller has given it this descriptor: its own are close-on-exec.
 [[nodiscard]] bool is_inherited(std::uint32_t number);
-// CRYO_FILE_STDIO: the number of cr_restart's descriptor that takes the place of the file if there is none of its own.
+// CRYO_FILE_STDIO: the number of cr_restart's descriptor that takes the place of the file if there is none of
+// its own.
 [[nodiscard]] std::uint32_t standard_number(const File& file);
 
 [[nodiscard]] bool is_standard_kind(const File& file);

@@ -23,10 +23,10 @@ const StepKind kThreadFileStep("open files of /proc about threads", [](const Fai
   return fmt::format("cannot open {} again", failed_file(call));
 });
 
-
 constexpr std::string_view kTask = "/task";
 // openat2(2) takes no others: those that open(2) does not mind are none of a file of /proc.
-constexpr int kOpenFlags = O_ACCMODE | O_APPEND | O_NONBLOCK | O_DSYNC | O_SYNC | O_DIRECT | O_LARGEFILE | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_NOCTTY;
+constexpr int kOpenFlags = O_ACCMODE | O_APPEND | O_NONBLOCK | O_DSYNC | O_SYNC | O_DIRECT | O_LARGEFILE |
+                           O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_NOCTTY;
 constexpr int kPlaceFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 
 // Where there is "/NUMBER" in it.
@@ -43,11 +43,13 @@ std::optional<Number> number_at(const std::string& path, std::size_t slash) {
   return Number{*value, slash + 1, end};
 }
 
-// The thread that has this number in a pid namespace of the context; 0: none but maybe the first of a process.
+// The thread that has this number in a pid namespace of the context; 0: none but maybe the first of a
+// process.
 std::int32_t later_thread(const Context& context, std::uint32_t ns, std::int32_t number) {
   for (const Process& process : context.processes)
     for (const Thread& thread : process.threads)
-      if (thread.head.tid != process.head.pid && number_in(context, ns, thread.head.tid) == number) return thread.head.tid;
+      if (thread.head.tid != process.head.pid && number_in(context, ns, thread.head.tid) == number)
+        return thread.head.tid;
   return 0;
 }
 
@@ -128,7 +130,8 @@ std::uint32_t Planner::index_of(std::int32_t id) const {
   fail(EINVAL, "thread {} is none of process {}", id, input_.context.processes[input_.process].head.pid);
 }
 
-// Where numbers are going to be others: one comes first, another may come behind "task", and the stub puts those of threads there.
+// Where numbers are going to be others: one comes first, another may come behind "task", and the stub puts
+// those of threads there.
 const char* Planner::name_of(const ProcPlace& place) {
   std::string name = place.name;
   std::vector<std::pair<std::size_t, std::int32_t>> rooms;  // where they are, and whose
@@ -139,7 +142,8 @@ const char* Planner::name_of(const ProcPlace& place) {
   };
   if (!input_.restore_ids) {
     const std::size_t task = make_room(0, std::min(name.find('/'), name.size()), place.id) + kTask.size();
-    const auto second = name.compare(task - kTask.size(), kTask.size(), kTask) == 0 ? number_at(name, task) : std::nullopt;
+    const auto second =
+        name.compare(task - kTask.size(), kTask.size(), kTask) == 0 ? number_at(name, task) : std::nullopt;
     if (second && later_thread(input_.context, 0, second->value) != 0)
       make_room(second->start, second->end, second->value);
     else if (second)
@@ -154,12 +158,13 @@ const char* Planner::name_of(const ProcPlace& place) {
 // No link leads out of the directory, which cr_restart has seen to be one of /proc.
 void Planner::plan_open(const ThreadFile& file) {
   auto* how = area_.array<open_how>(1);
-  how->flags = static_cast<std::uint64_t>(file.flags & O_PATH ? file.flags & kPlaceFlags : file.flags & kOpenFlags);
+  how->flags =
+      static_cast<std::uint64_t>(file.flags & O_PATH ? file.flags & kPlaceFlags : file.flags & kOpenFlags);
   how->resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
   const cryo_fd& first = file.fds.front();
   const auto cloexec = [](const cryo_fd& fd) { return fd.flags & CRYO_FD_CLOEXEC ? O_CLOEXEC : 0; };
-  calls_.expect(stub::Expect::kMoved, kThreadFileStep, file.file, SYS_openat2, file.directory.get(), name_of(file.place), how,
-                sizeof(*how), cloexec(first), first.fd);
+  calls_.expect(stub::Expect::kMoved, kThreadFileStep, file.file, SYS_openat2, file.directory.get(),
+                name_of(file.place), how, sizeof(*how), cloexec(first), first.fd);
   if (const auto& head = input_.context.file(file.file).head; head.pos != 0 && (file.flags & O_PATH) == 0)
     calls_.add(kThreadFileStep, file.file, SYS_lseek, first.fd, head.pos, SEEK_SET);
   for (std::size_t i = 1; i < file.fds.size(); ++i)
@@ -194,7 +199,8 @@ std::size_t thread_files_size(const ThreadFilePlan& input, const std::vector<Thr
   constexpr std::size_t kFixed = 8 * sizeof(stub::Call);
   std::size_t size = 0;
   for (const ThreadFile& file : files) {
-    size += kFixed + file.place.name.size() + 2 * (stub::kIdRoom + sizeof(stub::IdText)) + file.fds.size() * sizeof(stub::Call);
+    size += kFixed + file.place.name.size() + 2 * (stub::kIdRoom + sizeof(stub::IdText)) +
+            file.fds.size() * sizeof(stub::Call);
     if (file.rights) size += rights_plan_size(*file.rights, input.own);
   }
   return size;

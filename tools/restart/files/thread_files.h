@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files of /proc about threads other than the first of a process, of which there is none while files are opened.
+// Files of /proc about threads other than the first of a process, of which there is none while files are
+// opened.
 //
-// A directory that is there already holds their numbers; the stub opens them below that when all processes have their threads.
+// A directory that is there already holds their numbers; the stub opens them below that when all processes
+// have their threads.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,8 @@ struct ProcPlace {
   std::int32_t id = 0;    // of the thread, as the context has it
 };
 // Where `file` lies, which has the name `path` now; nothing: not in the directory of such a thread.
-[[nodiscard]] std::optional<ProcPlace> thread_place(const Context& context, const File& file, const std::string& path);
+[[nodiscard]] std::optional<ProcPlace> thread_place(const Context& context, const File& file,
+                                                    const std::string& path);
 
 struct ThreadFile {
   std::uint32_t file = 0;
@@ -47,6 +50,7 @@ struct ThreadFilePlan {
 // For `parameters`, whose threads are known.
 void plan_thread_files(const ThreadFilePlan& input, const std::vector<ThreadFile>& files, StubArea& area,
                        stub::Parameters& parameters);
-[[nodiscard]] std::size_t thread_files_size(const ThreadFilePlan& input, const std::vector<ThreadFile>& files);
+[[nodiscard]] std::size_t thread_files_size(const ThreadFilePlan& input,
+                                            const std::vector<ThreadFile>& files);
 
 }  // namespace cryo

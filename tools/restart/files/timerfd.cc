@@ -18,7 +18,6 @@ const StepKind kTimerfdStep("set a timer descriptor", [](const FailedCall& call)
   return fmt::format("cannot set the timer of descriptor {}", call.index);
 });
 
-
 constexpr unsigned long kSetTicks = _IOW('T', 0, std::uint64_t);  // TFD_IOC_SET_TICKS
 
 // What timerfd_settime() gets, and how many expirations read() is to find.
@@ -93,8 +92,9 @@ void check_timerfd(FileCheck& at, const File& file, const FileUse&) {
 
 }  // namespace
 
-const FileKind kTimerfdKind = {.kind = CRYO_FILE_TIMERFD,
-                               .check = check_timerfd,
-                               .open = [](FileMaking&, const File& file, const FileUse&) { return make_timerfd(file); }};
+const FileKind kTimerfdKind = {
+    .kind = CRYO_FILE_TIMERFD,
+    .check = check_timerfd,
+    .open = [](FileMaking&, const File& file, const FileUse&) { return make_timerfd(file); }};
 
 }  // namespace cryo

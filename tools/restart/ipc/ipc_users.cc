@@ -15,9 +15,8 @@ void add(std::vector<Rights>& users, const Rights& rights) {
 }
 
 bool is_in_group(const Rights& rights, gid_t group) {
-  return rights.gid == group ||
-         (rights.groups &&
-          std::find(rights.groups->begin(), rights.groups->end(), group) != rights.groups->end());
+  return rights.gid == group || (rights.groups && std::find(rights.groups->begin(), rights.groups->end(),
+                                                            group) != rights.groups->end());
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ class IpcUsers {
  public:
   explicit IpcUsers(const Context& context);
 
-  // Of the processes that are known to use it or, as a context does not tell who used an object that nobody has
-  // attached or would undo operations of, of all of them.  Those of another user than root come first.
+  // Of the processes that are known to use it or, as a context does not tell who used an object that nobody
+  // has attached or would undo operations of, of all of them.  Those of another user than root come first.
   [[nodiscard]] const std::vector<Rights>& of_shm(std::uint32_t inode) const;
   [[nodiscard]] const std::vector<Rights>& of_sem(std::int32_t id) const;
   [[nodiscard]] const std::vector<Rights>& of_msg() const { return all_; }

@@ -32,8 +32,8 @@ const StepKind kNotifyStep("register for notification (mq_notify)", [](const Fai
 constexpr std::string_view kTag = "mqueue:";
 constexpr int kQueueNameTries = 100;
 
-// Numbers of inodes are not used twice until the machine boots, and then anybody can count up to one.  In an IPC namespace of the job
-// all queues are the job's.
+// Numbers of inodes are not used twice until the machine boots, and then anybody can count up to one.  In an
+// IPC namespace of the job all queues are the job's.
 bool same_queue(const Inode& inode, int fd) {
   struct stat now;
   if (::fstat(fd, &now) != 0 || now.st_ino != inode.head.ino) return false;
@@ -57,7 +57,8 @@ void drain(int queue, const cryo_mqueue& saved, const std::string& name) {
   const timespec past{};
   // No more than there can be in it, twice: somebody may go on sending.
   for (std::uint64_t left = 2 * saved.max_messages + 1; left > 0; --left) {
-    if (::mq_timedreceive(queue, buffer.data(), buffer.size(), nullptr, &past) >= 0 || errno == EINTR) continue;
+    if (::mq_timedreceive(queue, buffer.data(), buffer.size(), nullptr, &past) >= 0 || errno == EINTR)
+      continue;
     if (errno == ETIMEDOUT || errno == EAGAIN) return;
     fail_errno("cannot empty the message queue {}", name);
   }
@@ -93,8 +94,8 @@ struct LeftBehind {
   std::string obstacle;  // in other cases
 };
 
-// A queue that is there already is changed by what those may do who have it: who was given it, or opened it with other
-// rights, could not put back himself what was in it.
+// A queue that is there already is changed by what those may do who have it: who was given it, or opened it
+// with other rights, could not put back himself what was in it.
 LeftBehind find_queue(const Inode& inode, const std::string& name) {
   LeftBehind found;
   found.fd = names::mq_open(name, O_RDWR);
@@ -249,7 +250,8 @@ void plan_queue_notifications(const Context& context, const Process& process, Ca
 
 namespace {
 
-// What cannot be opened by its mode is taken for the same: it has the name that was free, and who may unlink it has made it.
+// What cannot be opened by its mode is taken for the same: it has the name that was free, and who may unlink
+// it has made it.
 bool is_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
   struct stat now;
   UniqueFd fd = names::mq_open(name, O_RDONLY);
@@ -264,7 +266,8 @@ bool is_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
 // Not one that has the name by now.
 bool remove_queue(const std::string& name, std::uint64_t dev, std::uint64_t ino) {
   if (!name.starts_with(kTag)) return false;
-  if (const std::string queue = name.substr(kTag.size()); is_queue(queue, dev, ino)) (void)names::mq_unlink(queue);
+  if (const std::string queue = name.substr(kTag.size()); is_queue(queue, dev, ino))
+    (void)names::mq_unlink(queue);
   return true;
 }
 

@@ -21,8 +21,8 @@ UniqueFd open_left_behind(const std::string& path, int access) {
   return names::open(path, access | O_NOFOLLOW | O_NONBLOCK);
 }
 
-// A read lease cannot be had of a file that anybody has open for writing, or mapped so; nor of a file of others, of which it cannot
-// be told.
+// A read lease cannot be had of a file that anybody has open for writing, or mapped so; nor of a file of
+// others, of which it cannot be told.
 bool is_open_for_writing(int fd) {
   if (names::set_lease(fd, F_RDLCK) != 0) return errno == EAGAIN || errno == EACCES;
   ::fcntl(fd, F_SETLEASE, F_UNLCK);
@@ -40,8 +40,8 @@ bool is_in_use(int fd) {
 }
 
 // The one of the checkpoint, or one that an earlier restart has made: that has the time of the checkpoint's
-// to the nanosecond, as writing to memory does not change it.  Numbers begin again when the machine boots: whoever counts up to the
-// right one has a file of his own with it.
+// to the nanosecond, as writing to memory does not change it.  Numbers begin again when the machine boots:
+// whoever counts up to the right one has a file of his own with it.
 bool is_of_the_job(const Inode& inode, int fd, const struct stat& now) {
   if (!S_ISREG(now.st_mode) || (now.st_uid != inode.head.uid && now.st_uid != names::owner())) return false;
   if (is_known_same(inode.head, fd)) return true;
@@ -126,12 +126,11 @@ void check_posix_shm(FileCheck& at, const File& file, const FileUse&) {
 
 }  // namespace
 
-const FileKind kPosixShmKind = {.kind = CRYO_FILE_POSIX_SHM,
-                                .check = check_posix_shm,
-                                .open =
-                                    [](FileMaking& making, const File& file, const FileUse& use) {
-                                      return making.state<ContentsFiles>().open(file, use, make_posix_shm);
-                                    },
-                                .has_position = true};
+const FileKind kPosixShmKind = {
+    .kind = CRYO_FILE_POSIX_SHM,
+    .check = check_posix_shm,
+    .open = [](FileMaking& making, const File& file,
+               const FileUse& use) { return making.state<ContentsFiles>().open(file, use, make_posix_shm); },
+    .has_position = true};
 
 }  // namespace cryo

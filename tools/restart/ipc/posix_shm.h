@@ -13,7 +13,8 @@ namespace cryo {
 [[nodiscard]] std::string posix_shm_problem(const Inode& inode, const std::string& path);
 
 // The object, open for reading and writing, empty; made where it is gone.
-[[nodiscard]] UniqueFd make_named_memory(const FileRestoreInput& input, const Inode& inode, const std::string& path);
+[[nodiscard]] UniqueFd make_named_memory(const FileRestoreInput& input, const Inode& inode,
+                                         const std::string& path);
 // The same with its contents at the checkpoint.
 [[nodiscard]] UniqueFd make_posix_shm(const FileRestoreInput& input, const Inode& inode, const File& file);
 

@@ -31,7 +31,7 @@ namespace cryo {
 namespace {
 
 constexpr std::uint32_t kOverflowUser = 65534;  // whoever has no number in a user namespace
-constexpr int kIdTries = 100;  // while others make objects, too
+constexpr int kIdTries = 100;                   // while others make objects, too
 
 union SemArgument {
   int value;
@@ -80,8 +80,8 @@ Found unreadable() {
   return {true, false, fmt::format("exists, but cannot be inspected: {}", errno_text(errno)), {}};
 }
 
-// Any user may make one with a key and id that are free.  Who has made it may always change it: that is who made the one of the
-// checkpoint, or whoever restarts, who made it anew.
+// Any user may make one with a key and id that are free.  Who has made it may always change it: that is who
+// made the one of the checkpoint, or whoever restarts, who made it anew.
 bool is_of_same_owner(const cryo_ipc_perm& saved, const ipc_perm& now) {
   if (saved.ns != 0) return true;  // nobody else makes any there
   return now.uid == saved.uid && now.gid == saved.gid && (now.cuid == saved.cuid || now.cuid == ::geteuid());
@@ -209,7 +209,7 @@ class ObjectMaker {
   const FileRestoreInput& input_;
   const IpcUsers& users_;
   std::string noted_;  // of the object that is being made; empty: it is not to be removed
-  std::uint32_t ns_;  // that this process is in
+  std::uint32_t ns_;   // that this process is in
 };
 
 ObjectMaker::AsUser::AsUser(const ObjectKind& kind, const cryo_ipc_perm& perm, const Found& found,
@@ -282,8 +282,8 @@ void ObjectMaker::note_again(const ObjectKind& kind, int id) {
   noted_ = note;
 }
 
-// A segment that is attached keeps its id: what has been found out of it before that may have been of another one, as whoever may
-// remove it can have a new one get the id.
+// A segment that is attached keeps its id: what has been found out of it before that may have been of another
+// one, as whoever may remove it can have a new one get the id.
 void check_attached(const cryo_shm& saved, const std::function<bool(const ipc_perm&)>& is_right) {
   shmid_ds now;
   if (::shmctl(saved.perm.id, IPC_STAT, &now) != 0) fail_errno("{}", describe(kShm, saved.perm));
@@ -317,12 +317,13 @@ SemValues::SemValues(const std::vector<std::uint32_t>& values)
   if (memory_ == MAP_FAILED) fail_errno("mmap");
   std::byte* const end = static_cast<std::byte*>(memory_) + size_;
   data_ = reinterpret_cast<unsigned short*>(end) - values.size();
-  std::transform(values.begin(), values.end(), data_, [](std::uint32_t value) { return static_cast<unsigned short>(value); });
+  std::transform(values.begin(), values.end(), data_,
+                 [](std::uint32_t value) { return static_cast<unsigned short>(value); });
   if (::mprotect(end, guard_, PROT_NONE) != 0) fail_errno("mprotect");
 }
 
-// A segment, in front of memory that nobody may touch: one in huge pages is longer than its size says, and one in others that has got
-// its id by then is not.
+// A segment, in front of memory that nobody may touch: one in huge pages is longer than its size says, and
+// one in others that has got its id by then is not.
 class Attached {
  public:
   Attached(const cryo_shm& saved, std::uint64_t unit);
@@ -343,10 +344,12 @@ class Attached {
 Attached::Attached(const cryo_shm& saved, std::uint64_t unit)
     : size_((saved.size + unit - 1) / unit * unit),
       reserved_size_(size_ + 2 * unit),
-      reserved_(::mmap(nullptr, reserved_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+      reserved_(
+          ::mmap(nullptr, reserved_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
   if (reserved_ == MAP_FAILED) fail_errno("mmap");
   const auto start = (reinterpret_cast<std::uint64_t>(reserved_) + unit - 1) / unit * unit;
-  // Not SHM_REMAP, which maps one that is longer over what lies behind: there is room for this one, and no more.
+  // Not SHM_REMAP, which maps one that is longer over what lies behind: there is room for this one, and no
+  // more.
   if (::munmap(reinterpret_cast<void*>(start), size_) != 0) fail_errno("munmap");
   memory_ = static_cast<std::byte*>(::shmat(saved.perm.id, reinterpret_cast<void*>(start), 0));
   if (memory_ != reinterpret_cast<std::byte*>(start)) {
@@ -409,7 +412,9 @@ void ObjectMaker::make(const Inode& inode) {
   const Found found = find_shm(saved);
   obtain(
       kShm, saved.perm, found,
-      [&] { return ::shmget(saved.perm.key, saved.size, IPC_CREAT | IPC_EXCL | 0600 | shm_flags(inode.huge_size)); },
+      [&] {
+        return ::shmget(saved.perm.key, saved.size, IPC_CREAT | IPC_EXCL | 0600 | shm_flags(inode.huge_size));
+      },
       [](int id) { ::shmctl(id, IPC_RMID, nullptr); });
   const AsUser as_user(kShm, saved.perm, found, users_.of_shm(inode.id));
   fill(inode, found);
@@ -508,7 +513,8 @@ void ObjectMaker::make(const MsgQueue& queue) {
 // As somebody had chosen them for objects that are still to be made.
 void choose_next_ids(const cryo_ns_ipc& ipc) {
   for (const ObjectKind* kind : {&kShm, &kSem, &kMsg})
-    if (const std::uint32_t next = ipc.next_id[kind->number]; next != 0) choose_id(*kind, static_cast<std::int32_t>(next - 1));
+    if (const std::uint32_t next = ipc.next_id[kind->number]; next != 0)
+      choose_id(*kind, static_cast<std::int32_t>(next - 1));
 }
 
 void ObjectMaker::make_all() {
@@ -586,8 +592,8 @@ void restore_sysv(const FileRestoreInput& input) {
   }
 }
 
-void attach_segment(const Context& context, const Process& process, const cryo_shm& saved, const AddressRange& place,
-                    bool read_only) {
+void attach_segment(const Context& context, const Process& process, const cryo_shm& saved,
+                    const AddressRange& place, bool read_only) {
   void* const at = ::shmat(saved.perm.id, reinterpret_cast<void*>(place.start), read_only ? SHM_RDONLY : 0);
   if (at == reinterpret_cast<void*>(-1)) fail_errno("cannot attach {}", describe(kShm, saved.perm));
   const std::uint32_t ns = process.namespaces.user;
@@ -619,8 +625,9 @@ bool is_set_of_job(const Context& context, std::int32_t id) {
          is_of_same_owner(set->head.perm, now.sem_perm);
 }
 
-// The set may have gone, and one of anybody's have the id: as the process, therefore; in a user namespace it has no right to that anyway.
-// Who has given up rights since he changed the semaphore has that to be undone all the same.
+// The set may have gone, and one of anybody's have the id: as the process, therefore; in a user namespace it
+// has no right to that anyway. Who has given up rights since he changed the semaphore has that to be undone
+// all the same.
 int restore_undo(const Context& context, const Process& process, const cryo_sem_undo& undo) {
   if (process.namespaces.user != 0) return note_undo(undo, false);
   int error = 0;
@@ -671,7 +678,8 @@ bool remove_sysv(const std::string& name) {
 }
 
 const CreatedObject kCreatedSysv = {
-    .remove = [](const std::string& name, std::uint64_t, std::uint64_t) { return remove_sysv(name); }, .with_rights_of_process = false};
+    .remove = [](const std::string& name, std::uint64_t, std::uint64_t) { return remove_sysv(name); },
+    .with_rights_of_process = false};
 
 // It is mapped only.
 const FileKind kSysvKind = {.kind = CRYO_FILE_SYSV};

@@ -31,10 +31,10 @@ void restore_sysv(const FileRestoreInput& input);
 
 // By each process for itself, after that: what it would undo when it ends.
 void restore_sem_undo(const Context& context, const Process& process);
-// Attaches a segment in the calling process, which is `process`, at `place`, where nothing is.  Fails when it is not the one that
-// restore_sysv() has seen to.
-void attach_segment(const Context& context, const Process& process, const cryo_shm& saved, const AddressRange& place,
-                    bool read_only);
+// Attaches a segment in the calling process, which is `process`, at `place`, where nothing is.  Fails when it
+// is not the one that restore_sysv() has seen to.
+void attach_segment(const Context& context, const Process& process, const cryo_shm& saved,
+                    const AddressRange& place, bool read_only);
 
 // How restore_sysv() notes an object ("shm", "sem", "msg") among the paths made. Empty, with errno: it cannot
 // be looked at.

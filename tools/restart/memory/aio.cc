@@ -144,8 +144,10 @@ std::string aio_total_obstacle(const Context& context, const std::string& in_use
     for (const AioContext& saved : mm.aio) wanted += saved.head.max_reqs;
   const auto used = parse_number<std::uint64_t>(in_use), limit = parse_number<std::uint64_t>(most);
   if (wanted == 0 || !used || !limit || (*used <= *limit && wanted <= *limit - *used)) return {};
-  return fmt::format("asynchronous I/O contexts (io_setup) for {} requests are more than fs.aio-max-nr allows: {}, of which {} are in use",
-                     wanted, *limit, *used);
+  return fmt::format(
+      "asynchronous I/O contexts (io_setup) for {} requests are more than fs.aio-max-nr allows: {}, of which "
+      "{} are in use",
+      wanted, *limit, *used);
 }
 
 AddressRange make_aio_context(const AioContext& saved, AddressSpace& space) {

@@ -14,7 +14,8 @@ namespace cryo {
 [[nodiscard]] std::string aio_obstacle(const Mm& mm);
 
 // Of all together; the parameters are the texts of fs.aio-nr and fs.aio-max-nr.
-[[nodiscard]] std::string aio_total_obstacle(const Context& context, const std::string& in_use, const std::string& most);
+[[nodiscard]] std::string aio_total_obstacle(const Context& context, const std::string& in_use,
+                                             const std::string& most);
 
 // Makes one in this process, with the events that wait in it, where nothing is and nothing will be.
 [[nodiscard]] AddressRange make_aio_context(const AioContext& saved, AddressSpace& space);

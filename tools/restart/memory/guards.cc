@@ -13,8 +13,9 @@
 namespace cryo {
 namespace {
 
-const StepKind kGuardStep("install guard pages",
-                          [](const FailedCall& call) { return area_message("install guard pages (MADV_GUARD_INSTALL) in", call); });
+const StepKind kGuardStep("install guard pages", [](const FailedCall& call) {
+  return area_message("install guard pages (MADV_GUARD_INSTALL) in", call);
+});
 
 // Which not every C library knows.
 constexpr int kGuardInstall = 102;
@@ -44,8 +45,9 @@ bool can_have_guards(const Mm& mm) {
 }
 
 bool has_guards(const Mm& mm, const cryo_vma& vma) {
-  const auto first = std::lower_bound(mm.guards.begin(), mm.guards.end(), vma.start,
-                                      [](const cryo_page_run& run, std::uint64_t at) { return run.start < at; });
+  const auto first =
+      std::lower_bound(mm.guards.begin(), mm.guards.end(), vma.start,
+                       [](const cryo_page_run& run, std::uint64_t at) { return run.start < at; });
   return first != mm.guards.end() && first->start < vma.end;
 }
 
@@ -53,8 +55,10 @@ namespace {
 
 void check_kernel(const CheckInput& input, const Mm& mm, Findings& findings) {
   if (!can_have_guards(mm))
-    findings.problem(EOPNOTSUPP, "pid {}: has guard pages (MADV_GUARD_INSTALL) at {:#x}, which this kernel does not support",
-                     input.process.head.pid, mm.guards.front().start);
+    findings.problem(
+        EOPNOTSUPP,
+        "pid {}: has guard pages (MADV_GUARD_INSTALL) at {:#x}, which this kernel does not support",
+        input.process.head.pid, mm.guards.front().start);
 }
 
 // For the areas as they are in the end, but before they are locked: there the kernel puts none.
@@ -62,11 +66,14 @@ void plan_guards(const Context& context, const Mm& mm, CallList& calls, StubArea
   std::uint32_t index = 0;
   for (const cryo_page_run& run : mm.guards) {
     while (mm.vmas[index].end <= run.start) ++index;
-    calls.add(kGuardStep, index, SYS_madvise, run.start, run.nr_pages * context.header.page_size, kGuardInstall);
+    calls.add(kGuardStep, index, SYS_madvise, run.start, run.nr_pages * context.header.page_size,
+              kGuardInstall);
   }
 }
 
-std::size_t guards_size(const Mm& mm) { return mm.guards.size() * sizeof(stub::Call); }
+std::size_t guards_size(const Mm& mm) {
+  return mm.guards.size() * sizeof(stub::Call);
+}
 
 }  // namespace
 

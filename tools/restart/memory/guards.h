@@ -6,7 +6,8 @@
 
 namespace cryo {
 
-// Whether this kernel has them (v6.13) as in `mm`: in private anonymous memory, or also in other memory (v6.15).
+// Whether this kernel has them (v6.13) as in `mm`: in private anonymous memory, or also in other memory
+// (v6.15).
 [[nodiscard]] bool can_have_guards(const Mm& mm);
 
 [[nodiscard]] bool has_guards(const Mm& mm, const cryo_vma& vma);

@@ -28,14 +28,15 @@ unsigned huge_size_bits(std::uint64_t huge_size) {
   return static_cast<unsigned>(std::countr_zero(huge_size)) << kHugeShift;
 }
 
-// Part of a file, mapped shared: its pages are reserved then.  System calls that write to it fail where there are none all the
-// same, as the limit of a control group says; who writes himself would get SIGBUS.
+// Part of a file, mapped shared: its pages are reserved then.  System calls that write to it fail where there
+// are none all the same, as the limit of a control group says; who writes himself would get SIGBUS.
 class HugePart {
  public:
   HugePart(int fd, AddressRange part, std::uint64_t huge_size, const std::string& path) : size_(part.size()) {
     address_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(part.start));
     if (address_ == MAP_FAILED)
-      fail_errno("cannot reserve {} huge pages of {} for {}", size_ / huge_size, huge_size_text(huge_size), path);
+      fail_errno("cannot reserve {} huge pages of {} for {}", size_ / huge_size, huge_size_text(huge_size),
+                 path);
   }
   ~HugePart() { ::munmap(address_, size_); }
   HugePart(const HugePart&) = delete;
@@ -48,7 +49,7 @@ class HugePart {
 };
 
 void fill_huge_run(int context_fd, std::uint64_t from, int fd, const Inode& inode, AddressRange bytes,
-              const std::string& path) {
+                   const std::string& path) {
   const std::uint64_t rest = inode.huge_size - 1;
   const AddressRange part{bytes.start & ~rest, (bytes.end + rest) & ~rest};
   const HugePart mapped(fd, part, inode.huge_size, path);
@@ -68,7 +69,8 @@ void fill_huge_run(int context_fd, std::uint64_t from, int fd, const Inode& inod
 void fill_hugetlb(const FileRestoreInput& input, const Inode& inode, int fd, const std::string& path) {
   const std::uint64_t page = input.context.header.page_size;
   if (leave_empty(input.context, inode, fd, path)) return;
-  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0) fail_errno("cannot set the size of {}", path);
+  if (::ftruncate(fd, static_cast<off_t>(inode.head.size)) != 0)
+    fail_errno("cannot set the size of {}", path);
   for (const PageChunk& chunk : input.context.pages) {
     if (chunk.kind != CRYO_PAGES_INODE || chunk.object != inode.id) continue;
     std::uint64_t from = chunk.data_offset;
@@ -86,17 +88,21 @@ std::string file_system_problem(int fd, std::uint64_t huge_size) {
   if (::fstatfs(fd, &now) != 0 || now.f_type != HUGETLBFS_MAGIC)
     return "is not in a hugetlbfs any more: mount -t hugetlbfs there, or --relocate=OLD=NEW";
   if (static_cast<std::uint64_t>(now.f_bsize) == huge_size) return {};
-  return fmt::format("is in a hugetlbfs with pages of {}, and had pages of {}: mount one with pagesize={}, or --relocate=OLD=NEW",
-                     huge_size_text(static_cast<std::uint64_t>(now.f_bsize)), huge_size_text(huge_size), huge_size);
+  return fmt::format(
+      "is in a hugetlbfs with pages of {}, and had pages of {}: mount one with pagesize={}, or "
+      "--relocate=OLD=NEW",
+      huge_size_text(static_cast<std::uint64_t>(now.f_bsize)), huge_size_text(huge_size), huge_size);
 }
 
 std::string directory_with(const std::string& path) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
-UniqueFd make_huge_memfd(const FileRestoreInput& input, const Inode& inode, std::string name, unsigned flags) {
+UniqueFd make_huge_memfd(const FileRestoreInput& input, const Inode& inode, std::string name,
+                         unsigned flags) {
   const NamesOf maker = NamesOf::maker_of(input.context, inode.id);
-  UniqueFd fd(as_maker([&] { return ::memfd_create(name.c_str(), MFD_CLOEXEC | memfd_flags(inode.huge_size) | flags); }));
+  flags |= MFD_CLOEXEC | memfd_flags(inode.huge_size);
+  UniqueFd fd(as_maker([&] { return ::memfd_create(name.c_str(), flags); }));
   if (!fd) fail_errno("cannot make the memfd {} in huge pages of {}", name, huge_size_text(inode.huge_size));
   return fd;
 }
@@ -182,12 +188,11 @@ void check_hugetlb_file(FileCheck& at, const File& file, const FileUse&) {
 
 }  // namespace
 
-const FileKind kHugetlbKind = {.kind = CRYO_FILE_HUGETLB,
-                               .check = check_hugetlb_file,
-                               .open =
-                                   [](FileMaking& making, const File& file, const FileUse& use) {
-                                     return making.state<ContentsFiles>().open(file, use, make_hugetlb);
-                                   },
-                               .has_position = true};
+const FileKind kHugetlbKind = {
+    .kind = CRYO_FILE_HUGETLB,
+    .check = check_hugetlb_file,
+    .open = [](FileMaking& making, const File& file,
+               const FileUse& use) { return making.state<ContentsFiles>().open(file, use, make_hugetlb); },
+    .has_position = true};
 
 }  // namespace cryo

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Memory in pages of hugetlbfs.  They come from a pool, of which mmap(2) reserves what it maps: where there are not enough of
-// them, that fails, and no page is missing later.
+// Memory in pages of hugetlbfs.  They come from a pool, of which mmap(2) reserves what it maps: where there
+// are not enough of them, that fails, and no page is missing later.
 #pragma once
 
 #include <cstdint>

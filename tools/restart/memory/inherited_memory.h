@@ -46,7 +46,8 @@ class InheritedMemory {
   const InheritedPages& pages_;
   const std::vector<int>& context_fds_;
   std::map<std::uint32_t, int> fds_;
-  std::optional<std::size_t> payer_;  // process in whose control group this is charged; none: that of cr_restart
+  std::optional<std::size_t>
+      payer_;  // process in whose control group this is charged; none: that of cr_restart
   std::vector<Area> areas_;
 };
 

@@ -91,7 +91,8 @@ class AreaBuilder {
 
   [[nodiscard]] MappedArea finish(std::uint64_t page_size) {
     const auto before = [](const Part& a, const Part& b) { return a.piece.start < b.piece.start; };
-    if (!std::is_sorted(parts_.begin(), parts_.end(), before)) std::sort(parts_.begin(), parts_.end(), before);
+    if (!std::is_sorted(parts_.begin(), parts_.end(), before))
+      std::sort(parts_.begin(), parts_.end(), before);
     MappedArea area;
     area.runs.reserve(parts_.size());
     for (const Part& part : parts_)

@@ -305,8 +305,8 @@ void Planner::unmap_all_but(std::vector<AddressRange> kept) {
   }
 }
 
-// An attachment may have been cut and moved: attached as a whole, each VMA is a duplicate of a part.  No call duplicates a part of
-// one that is of hugetlbfs: it is attached for each VMA, and the rest of it is unmapped.
+// An attachment may have been cut and moved: attached as a whole, each VMA is a duplicate of a part.  No call
+// duplicates a part of one that is of hugetlbfs: it is attached for each VMA, and the rest of it is unmapped.
 void Planner::attach_segments(std::vector<AddressRange>& kept) {
   for (std::uint32_t i = 0; i < vmas_.size(); ++i) {
     const cryo_vma& vma = vmas_[i];
@@ -342,7 +342,8 @@ void Planner::finish_segments() {
   for (const cryo_vma& vma : vmas_)
     if (vma.kind == CRYO_VMA_SYSV && input_.context.inode(shared_inode(vma)).shm->flags & CRYO_SHM_DESTROYED)
       destroyed.insert(shared_inode(vma));
-  for (const auto& [use, place] : segments_) calls.add(kAttachStep, use.first, SYS_munmap, place.start, place.size());
+  for (const auto& [use, place] : segments_)
+    calls.add(kAttachStep, use.first, SYS_munmap, place.start, place.size());
   // Now that it is attached it may lose its name.
   for (const std::uint32_t inode : destroyed)
     calls.add(kAttachStep, inode, SYS_shmctl, input_.context.inode(inode).shm->perm.id, IPC_RMID, 0);
@@ -445,7 +446,8 @@ void Planner::plan_map(std::uint32_t index) {
   int flags = MAP_FIXED_NOREPLACE;
   int fd = -1;
   if (vma.kind == CRYO_VMA_ANON) {
-    flags |= MAP_ANONYMOUS | map_flags(huge_size_of(vma)) | ((vma.flags & CRYO_VMA_DROPPABLE) ? droppable_flags() : MAP_PRIVATE);
+    flags |= MAP_ANONYMOUS | map_flags(huge_size_of(vma)) |
+             ((vma.flags & CRYO_VMA_DROPPABLE) ? droppable_flags() : MAP_PRIVATE);
     if (vma.flags & CRYO_VMA_GROWSDOWN) flags |= MAP_GROWSDOWN;
   } else if (vma.kind == CRYO_VMA_FILE) {
     fd = input_.fd_of(vma.file);
@@ -552,10 +554,10 @@ void Planner::plan_finish(std::uint32_t index) {
   CallList& calls = plan_.after_reads;
   if (vma.kind == CRYO_VMA_SHMEM) {
     const std::uint64_t source = input_.shared.at(shared_inode(vma)).start + vma.offset;
-    // An old size of 0 makes a second mapping of shared memory instead of moving the first; not of huge pages, of which each part
-    // is mapped once only.
-    calls.expect(Expect::kArgument4, kMapStep, index, SYS_mremap, source, huge_size_of(vma) != 0 ? size : 0, size,
-                 MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
+    // An old size of 0 makes a second mapping of shared memory instead of moving the first; not of huge
+    // pages, of which each part is mapped once only.
+    calls.expect(Expect::kArgument4, kMapStep, index, SYS_mremap, source, huge_size_of(vma) != 0 ? size : 0,
+                 size, MREMAP_MAYMOVE | MREMAP_FIXED, vma.start);
   } else if (vma.kind == CRYO_VMA_SYSV && huge_size_of(vma) != 0) {
     plan_part(index);
   } else if (vma.kind == CRYO_VMA_SYSV) {
@@ -592,7 +594,8 @@ void Planner::plan_lock_and_protect(std::uint32_t index) {
     if (vma.flags & CRYO_VMA_LOCKONFAULT || guarded)
       lock.add(kLockMemoryStep, index, SYS_mlock2, vma.start, size, MLOCK_ONFAULT);
     if (!(vma.flags & CRYO_VMA_LOCKONFAULT))
-      lock.expect(guarded ? Expect::kLocked : Expect::kSuccess, kLockMemoryStep, index, SYS_mlock2, vma.start, size, 0);
+      lock.expect(guarded ? Expect::kLocked : Expect::kSuccess, kLockMemoryStep, index, SYS_mlock2, vma.start,
+                  size, 0);
   }
   // Locking faults pages in, which must not make private copies of what may only be read, but needs
   // the right to read.

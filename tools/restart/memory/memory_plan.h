@@ -33,13 +33,13 @@ struct MemoryPlanInput {
   std::vector<KernelMapping> own_kernel_mappings;
   std::function<int(std::uint32_t file)> fd_of;  // descriptor through which a file is mapped
   const SharedMemory& shared;
-  const std::vector<int>& context_fds;  // by PageChunk::ancestor
-  int handle_fd = -1;                   // restart handle, through which rings of io_uring are mapped
-  std::vector<AddressRange> kept{};     // besides the stub area: of others who share the memory
-  const MappedAreas& mapped;            // come from the context when they are used first
-  const InheritedVmas& inherited;       // have pages already
+  const std::vector<int>& context_fds;           // by PageChunk::ancestor
+  int handle_fd = -1;                            // restart handle, through which rings of io_uring are mapped
+  std::vector<AddressRange> kept{};              // besides the stub area: of others who share the memory
+  const MappedAreas& mapped;                     // come from the context when they are used first
+  const InheritedVmas& inherited;                // have pages already
   std::vector<AddressRange> inherited_places{};  // where these are, and more
-  bool populate = true;                 // and in the background, before that
+  bool populate = true;                          // and in the background, before that
   // Attaches a System V segment in this process, where nothing is.
   std::function<void(const cryo_shm&, const AddressRange&, bool read_only)> attach{};
 };

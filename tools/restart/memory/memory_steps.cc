@@ -31,7 +31,8 @@ std::string area_message(const char* action, const FailedCall& call) {
 }
 
 const StepKind kKernelMappingStep("move the vdso", [](const FailedCall& call) {
-  return fmt::format("cannot move the vdso and its data {}", call.index != 0 ? "to their old place" : "aside");
+  return fmt::format("cannot move the vdso and its data {}",
+                     call.index != 0 ? "to their old place" : "aside");
 });
 const StepKind kUnmapStep("clear the address space", [](const FailedCall& call) {
   return fmt::format("cannot clear the address space from {:#x}", call.address);
@@ -41,12 +42,17 @@ const StepKind kAttachStep("attach System V shared memory", [](const FailedCall&
   return fmt::format("cannot attach System V shared memory {}", segment_name(call.context, call.index));
 });
 const StepKind kMapStep("map memory", [](const FailedCall& call) { return area_message("map", call); });
-const StepKind kMapContextStep("map memory from the context",
-                               [](const FailedCall& call) { return area_message("restore the contents of", call); });
-const StepKind kAdviseStep("restore advice about memory (madvise)",
-                           [](const FailedCall& call) { return area_message("restore the advice (madvise) of", call); });
-const StepKind kProtectStep("protect memory", [](const FailedCall& call) { return area_message("set the protection of", call); });
-const StepKind kLockMemoryStep("lock memory", [](const FailedCall& call) { return area_message("lock", call); });
+const StepKind kMapContextStep("map memory from the context", [](const FailedCall& call) {
+  return area_message("restore the contents of", call);
+});
+const StepKind kAdviseStep("restore advice about memory (madvise)", [](const FailedCall& call) {
+  return area_message("restore the advice (madvise) of", call);
+});
+const StepKind kProtectStep("protect memory", [](const FailedCall& call) {
+  return area_message("set the protection of", call);
+});
+const StepKind kLockMemoryStep("lock memory",
+                               [](const FailedCall& call) { return area_message("lock", call); });
 const StepKind kProtectionKeyStep("allocate memory protection keys", [](const FailedCall& call) {
   return fmt::format("cannot allocate memory protection key {}", call.index);
 });

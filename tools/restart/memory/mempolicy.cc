@@ -49,7 +49,8 @@ NodeMask nodes_of_text(const std::string& text) {
     std::uint32_t last = first;
     at = rest;
     if (at < end && *at == '-') at = std::from_chars(at + 1, end, last).ptr;
-    for (std::uint32_t node = first; node <= last && node < CRYO_MAX_NODES; ++node) nodes[node / 64] |= std::uint64_t{1} << (node % 64);
+    for (std::uint32_t node = first; node <= last && node < CRYO_MAX_NODES; ++node)
+      nodes[node / 64] |= std::uint64_t{1} << (node % 64);
     if (at < end && *at++ != ',') return {};
   }
   return nodes;
@@ -90,8 +91,8 @@ void plan_area_policies(const Context&, const Mm& mm, CallList& calls, StubArea&
     const cryo_mempolicy& policy = *here;
     const Nodes nodes = nodes_of(policy, area);
     const std::uint64_t size = policy.end - policy.start;
-    calls.add(kMempolicyStep, index, SYS_mbind, policy.start, size, policy.mode | policy.flags,
-              nodes.mask, nodes.max, 0);
+    calls.add(kMempolicyStep, index, SYS_mbind, policy.start, size, policy.mode | policy.flags, nodes.mask,
+              nodes.max, 0);
     if (policy.home_node >= 0)
       calls.add(kMempolicyStep, index, kSetHomeNode, policy.start, size, policy.home_node, 0);
     ++index;
@@ -111,7 +112,8 @@ void plan_thread_policy(const cryo_mempolicy& saved, CallList& calls, StubArea& 
 
 NodeMask nodes_to_be_had() {
   NodeMask nodes(CRYO_MAX_NODES / 64);
-  if (::syscall(SYS_get_mempolicy, nullptr, nodes.data(), CRYO_MAX_NODES, 0, MPOL_F_MEMS_ALLOWED) != 0) return {};
+  if (::syscall(SYS_get_mempolicy, nullptr, nodes.data(), CRYO_MAX_NODES, 0, MPOL_F_MEMS_ALLOWED) != 0)
+    return {};
   return nodes;
 }
 
@@ -134,10 +136,10 @@ NodeMask nodes_of_group(const std::string& mount, std::string path) {
 
 std::string policy_here_text(const cryo_mempolicy& policy, const NodeMask& there) {
   const std::optional<cryo_mempolicy> here = policy_here(policy, there);
-  if (!here)
-    return fmt::format("node {} cannot be had: it is left out", cpus_text(nodes_in(policy)));
+  if (!here) return fmt::format("node {} cannot be had: it is left out", cpus_text(nodes_in(policy)));
   if (nodes_in(*here) == nodes_in(policy)) return {};
-  return fmt::format("of node {}, only {} can be had", cpus_text(nodes_in(policy)), cpus_text(nodes_in(*here)));
+  return fmt::format("of node {}, only {} can be had", cpus_text(nodes_in(policy)),
+                     cpus_text(nodes_in(*here)));
 }
 
 namespace {
@@ -145,13 +147,17 @@ namespace {
 void check_policies(const CheckInput& input, const Mm& mm, Findings& findings) {
   for (const cryo_mempolicy& policy : mm.mempolicies)
     if (const std::string text = policy_here_text(policy, input.nodes); !text.empty())
-      findings.warning("pid {}: the NUMA memory policy of {:#x}-{:#x}: {}", input.process.head.pid, policy.start, policy.end, text);
+      findings.warning("pid {}: the NUMA memory policy of {:#x}-{:#x}: {}", input.process.head.pid,
+                       policy.start, policy.end, text);
 }
 
-std::size_t policies_size(const Mm& mm) { return mm.mempolicies.size() * kPolicySize; }
+std::size_t policies_size(const Mm& mm) {
+  return mm.mempolicies.size() * kPolicySize;
+}
 
 }  // namespace
 
-const MemoryResource kMempoliciesResource = {.check = check_policies, .plan_before_contents = plan_area_policies, .size = policies_size};
+const MemoryResource kMempoliciesResource = {
+    .check = check_policies, .plan_before_contents = plan_area_policies, .size = policies_size};
 
 }  // namespace cryo

@@ -20,12 +20,12 @@ inline constexpr std::size_t kPolicySize = 2 * sizeof(stub::Call) + CRYO_MAX_NOD
 [[nodiscard]] NodeMask nodes_to_be_had();
 // The same of a process that joins its own control group, before it does.
 [[nodiscard]] NodeMask nodes_to_be_had(const Context& context, std::size_t process);
-// Of the control group at `path` in the hierarchy that is mounted at `mount`: a group without a cpuset of its own has that of the next one
-// above.
+// Of the control group at `path` in the hierarchy that is mounted at `mount`: a group without a cpuset of its
+// own has that of the next one above.
 [[nodiscard]] NodeMask nodes_of_group(const std::string& mount, std::string path);
 
-// What a policy comes to where only nodes of `there` can be had; empty: it is as it was.  Without any of them, it is that of who has asked
-// for none.
+// What a policy comes to where only nodes of `there` can be had; empty: it is as it was.  Without any of
+// them, it is that of who has asked for none.
 [[nodiscard]] std::string policy_here_text(const cryo_mempolicy& policy, const NodeMask& there);
 
 }  // namespace cryo

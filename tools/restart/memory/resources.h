@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What an address space has beside areas and pages: each resource describes itself in its own file, and has a line here.
+// What an address space has beside areas and pages: each resource describes itself in its own file, and has a
+// line here.
 #pragma once
 
 #include "context/model.h"
@@ -30,7 +31,7 @@ extern const MemoryResource kGuardsResource;
 extern const MemoryResource kMempoliciesResource;
 
 // In the order of their calls.
-inline constexpr const MemoryResource* kMemoryResources[] = {&kTagsResource, &kAioResource, &kVmaNamesResource, &kGuardsResource,
-                                                             &kMempoliciesResource};
+inline constexpr const MemoryResource* kMemoryResources[] = {
+    &kTagsResource, &kAioResource, &kVmaNamesResource, &kGuardsResource, &kMempoliciesResource};
 
 }  // namespace cryo

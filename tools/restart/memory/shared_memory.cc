@@ -17,7 +17,7 @@ namespace {
 struct Object {
   std::uint64_t size = 0;
   std::uint64_t huge_size = 0;  // as of Inode
-  int flags = 0;  // MAP_NORESERVE, where an area of it was mapped so
+  int flags = 0;                // MAP_NORESERVE, where an area of it was mapped so
 };
 
 std::map<std::uint32_t, Object> objects_of(const Context& context) {
@@ -69,13 +69,14 @@ SharedMemory make_shared_memory(const Context& context, const std::vector<int>& 
   for (const OwnMapping& mapping : own_mappings()) space.use(mapping.range);
   for (const auto& [id, mm] : context.mms) use_saved_addresses(mm, space);
   for (const auto& [inode, object] : objects_of(context)) {
-    const AddressRange place = space.take_hole(object.size, std::max<std::uint64_t>(object.huge_size, context.header.page_size));
-    void* mapped = ::mmap(reinterpret_cast<void*>(place.start), place.size(), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | map_flags(object.huge_size) | object.flags, -1,
-                          0);
+    const AddressRange place =
+        space.take_hole(object.size, std::max<std::uint64_t>(object.huge_size, context.header.page_size));
+    void* mapped = ::mmap(
+        reinterpret_cast<void*>(place.start), place.size(), PROT_READ | PROT_WRITE,
+        MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | map_flags(object.huge_size) | object.flags, -1, 0);
     if (mapped == MAP_FAILED && object.huge_size != 0)
-      fail_errno("cannot reserve {} huge pages of {} for shared anonymous memory", place.size() / object.huge_size,
-                 huge_size_text(object.huge_size));
+      fail_errno("cannot reserve {} huge pages of {} for shared anonymous memory",
+                 place.size() / object.huge_size, huge_size_text(object.huge_size));
     if (mapped == MAP_FAILED) fail_errno("cannot make {} bytes of shared memory", place.size());
     memory.emplace(inode, place);
   }

@@ -32,8 +32,8 @@ struct KernelMapping {
 // From the first to the last.
 [[nodiscard]] AddressRange span_of(const std::vector<KernelMapping>& mappings);
 
-// The saved process has no code of the kernel, or goes on in this kernel's: the same code with its data at the same distance,
-// in which nothing depends on another machine.
+// The saved process has no code of the kernel, or goes on in this kernel's: the same code with its data at
+// the same distance, in which nothing depends on another machine.
 [[nodiscard]] bool keeps_own_vdso(const Context& context, const Mm& mm,
                                   const std::vector<KernelMapping>& own);
 

@@ -12,7 +12,8 @@
 namespace cryo {
 namespace {
 
-const StepKind kVmaNameStep("name anonymous memory", [](const FailedCall& call) { return area_message("name", call); });
+const StepKind kVmaNameStep("name anonymous memory",
+                            [](const FailedCall& call) { return area_message("name", call); });
 
 constexpr int kSetVma = 0x53564d41;  // PR_SET_VMA, which not every C library knows
 constexpr int kAnonName = 0;         // PR_SET_VMA_ANON_NAME
@@ -70,11 +71,14 @@ namespace {
 
 void check_names(const CheckInput& input, const Mm& mm, Findings& findings) {
   if (loses_vma_names(mm))
-    findings.note("pid {}: names of anonymous memory are lost: this kernel does not keep them", input.process.head.pid);
+    findings.note("pid {}: names of anonymous memory are lost: this kernel does not keep them",
+                  input.process.head.pid);
 }
 
 // Of a call and the name, at most.
-std::size_t names_size(const Mm& mm) { return mm.names.size() * (sizeof(stub::Call) + CRYO_VMA_NAME_MAX + 1 + 16); }
+std::size_t names_size(const Mm& mm) {
+  return mm.names.size() * (sizeof(stub::Call) + CRYO_VMA_NAME_MAX + 1 + 16);
+}
 
 }  // namespace
 

@@ -11,8 +11,8 @@ namespace cryo {
 // Once the areas are there; those that this kernel cannot name are left without.
 void plan_vma_names(const Context& context, const Mm& mm, CallList& calls, StubArea& area);
 
-// Whether some names of @mm are lost on this kernel. Private memory can be named since 5.17, shared memory since 6.2,
-// both only with CONFIG_ANON_VMA_NAME.
+// Whether some names of @mm are lost on this kernel. Private memory can be named since 5.17, shared memory
+// since 6.2, both only with CONFIG_ANON_VMA_NAME.
 [[nodiscard]] bool loses_vma_names(const Mm& mm);
 
 }  // namespace cryo

@@ -54,8 +54,10 @@ std::uint32_t kernel_device(dev_t device) {
   return ::major(device) << 20 | ::minor(device);
 }
 
-// Numbers in a layered file system are not those of its inodes; in some others (btrfs) that of the device is not the kernel's.
-bool is_answer_for(const SocketAnswer& answer, const std::string& name, const struct stat& now, bool layered) {
+// Numbers in a layered file system are not those of its inodes; in some others (btrfs) that of the device is
+// not the kernel's.
+bool is_answer_for(const SocketAnswer& answer, const std::string& name, const struct stat& now,
+                   bool layered) {
   if (!answer.file || layered) return answer.file && answer.name == name;
   return answer.file->udiag_vfs_ino == static_cast<std::uint32_t>(now.st_ino) &&
          (answer.file->udiag_vfs_dev == kernel_device(now.st_dev) || answer.name == name);
@@ -84,7 +86,8 @@ std::optional<bool> any_answer(int fd, const Predicate& predicate) {
     const ssize_t got = ::recv(fd, buffer, sizeof(buffer), 0);
     if (got <= 0) return {};
     auto left = static_cast<unsigned>(got);
-    for (auto* at = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(at, left); at = NLMSG_NEXT(at, left)) {
+    for (auto* at = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(at, left);
+         at = NLMSG_NEXT(at, left)) {
       if (at->nlmsg_type == NLMSG_DONE) return found;
       if (at->nlmsg_type == NLMSG_ERROR) return {};
       if (at->nlmsg_len >= NLMSG_LENGTH(sizeof(unix_diag_msg))) found |= predicate(answer_of(at));
@@ -100,17 +103,19 @@ bool is_listed(const std::string& name) {
   return false;
 }
 
-// By a call from a socket of another type: the kernel finds the one that is called, and does not connect the two.  Nothing: it was not
-// allowed to look.
+// By a call from a socket of another type: the kernel finds the one that is called, and does not connect the
+// two.  Nothing: it was not allowed to look.
 std::optional<bool> is_found_by_call(int place, int type) {
   sockaddr_un way{};
   way.sun_family = AF_UNIX;
   const std::string path = fmt::format("/proc/self/fd/{}", place);
   std::memcpy(way.sun_path, path.c_str(), path.size() + 1);
-  const UniqueFd probe(::socket(AF_UNIX, ((type & 0xf) == SOCK_DGRAM ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const UniqueFd probe(::socket(
+      AF_UNIX, ((type & 0xf) == SOCK_DGRAM ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) fail_errno("cannot create a socket");
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
-  if (names::connect(probe.get(), reinterpret_cast<const sockaddr*>(&way), size) == 0) return true;  // of that type by now
+  if (names::connect(probe.get(), reinterpret_cast<const sockaddr*>(&way), size) == 0)
+    return true;  // of that type by now
   if (errno == ECONNREFUSED) return false;
   if (errno == EACCES || errno == EPERM) return {};
   return true;
@@ -128,7 +133,8 @@ bool is_bound(int place, int type, const std::string& name) {
   const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   std::optional<bool> found;
   if (fd && ask_for_sockets(fd.get()))
-    found = any_answer(fd.get(), [&](const SocketAnswer& answer) { return is_answer_for(answer, name, now, layered); });
+    found = any_answer(fd.get(),
+                       [&](const SocketAnswer& answer) { return is_answer_for(answer, name, now, layered); });
   return found ? *found : is_listed(name);
 }
 

@@ -5,10 +5,11 @@
 
 namespace cryo {
 
-// Is a living Unix socket bound to what `place` is a descriptor (O_PATH) of, in whatever network namespace, and whatever it was called
-// when it was bound?  `type`: of the socket that was there.  Nobody who listens is called to find that out.
-// Who may not write to it has it looked for among the sockets of this network namespace: by its inode, or, where those have other
-// numbers for the kernel, by the `name` that it was bound to.
+// Is a living Unix socket bound to what `place` is a descriptor (O_PATH) of, in whatever network namespace,
+// and whatever it was called when it was bound?  `type`: of the socket that was there.  Nobody who listens is
+// called to find that out. Who may not write to it has it looked for among the sockets of this network
+// namespace: by its inode, or, where those have other numbers for the kernel, by the `name` that it was bound
+// to.
 [[nodiscard]] bool is_bound(int place, int type, const std::string& name);
 
 }  // namespace cryo

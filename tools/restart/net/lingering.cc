@@ -18,8 +18,8 @@ namespace {
 constexpr unsigned kPauseUs = 200000;
 constexpr int kLingerTries = 350;  // TIME_WAIT is 60 s
 
-// "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 ...": a line for each socket
-// that has a port.
+// "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 ...": a
+// line for each socket that has a port.
 struct PortLine {
   unsigned local = 0, state = 0;
   unsigned long inode = 0;  // 0: nobody has it open
@@ -31,8 +31,8 @@ bool any_port_line(Predicate predicate) {
     std::ifstream lines(table);
     for (std::string line; std::getline(lines, line);) {
       PortLine at;
-      if (std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*u %*u %lu", &at.local, &at.state,
-                      &at.inode) == 3 &&
+      if (std::sscanf(line.c_str(), " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*u %*u %lu",
+                      &at.local, &at.state, &at.inode) == 3 &&
           predicate(at))
         return true;
     }
@@ -61,7 +61,8 @@ bool has_lingering(std::uint16_t port) {
   return any_port_line([port](const PortLine& at) { return at.local == port && at.inode == 0; });
 }
 
-int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port, bool wait) {
+int bind_to_lingering(int handle, int fd, const sockaddr* address, socklen_t size, std::uint16_t port,
+                      bool wait) {
   for (int attempt = 1;; ++attempt) {
     const int result = ::bind(fd, address, size);
     if (result == 0 || errno != EADDRINUSE || port == 0) return result;

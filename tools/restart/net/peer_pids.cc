@@ -2,8 +2,8 @@
 // Who is at the other end of a Unix socket (SO_PEERCRED) is noted when it is connected, by the maker.  The
 // process that it was can be named only when it exists again.
 //
-// A process that was gone is there for a moment: a child of the maker has its number, names itself, and ends.  The socket keeps
-// the number, as it did.
+// A process that was gone is there for a moment: a child of the maker has its number, names itself, and ends.
+// The socket keeps the number, as it did.
 #include <cryo/ioctl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -63,7 +63,8 @@ int name_peer(int handle_fd, int fd, pid_t pid, std::uint32_t flags) {
 }
 
 // Of the sockets by file. False: not all of them.
-bool name_as_peer(const Context& context, const std::map<std::uint32_t, UniqueFd>& fds, int handle_fd, pid_t gone) {
+bool name_as_peer(const Context& context, const std::map<std::uint32_t, UniqueFd>& fds, int handle_fd,
+                  pid_t gone) {
   bool all = true;
   for (const auto& [id, fd] : fds)
     for_each_peer(context, context.file(id), [&](pid_t peer, std::uint32_t flags) {
@@ -72,12 +73,14 @@ bool name_as_peer(const Context& context, const std::map<std::uint32_t, UniqueFd
   return all;
 }
 
-// Nobody but this process waits for it.  A process group or session may have the number, too: those of a job's launcher often do.
+// Nobody but this process waits for it.  A process group or session may have the number, too: those of a
+// job's launcher often do.
 bool have_named(const GonePeerInput& input, pid_t gone) {
   if (!IdHolders(std::chrono::milliseconds(0)).find(gone).empty()) return false;
   pid_t pid = -1;
   try {
-    pid = fork_with_pid({.pid = gone, .device_fd = input.device_fd, .ledger = input.ledger, .tries = stub::kQuickTidTries});
+    pid = fork_with_pid(
+        {.pid = gone, .device_fd = input.device_fd, .ledger = input.ledger, .tries = stub::kQuickTidTries});
   } catch (const Error&) {
     return false;  // it has been given to somebody
   }
@@ -133,8 +136,8 @@ void clear_peer_pid(int handle_fd, int fd) {
   set_peer(handle_fd, fd, 0, CRYO_PEER_PID_OTHER_END);
 }
 
-// Nobody, rather than the maker, when the process is gone or not one of the job.  A job that has not its old ids is one process,
-// and this is it.
+// Nobody, rather than the maker, when the process is gone or not one of the job.  A job that has not its old
+// ids is one process, and this is it.
 void name_peers(const Context& context, const RestartOptions& options, const std::set<pid_t>& named_before,
                 const std::map<std::uint32_t, int>& fds, int handle_fd) {
   for (const auto& [id, fd] : fds)

@@ -92,13 +92,14 @@ namespace {
 UniqueFd new_socket_of(const FileRestoreInput& input, const File& file) {
   const cryo_socket& saved = file.socket->head;
   const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
-  return input.namespaces.socket(file.net, static_cast<int>(saved.family), static_cast<int>(saved.type) & kTypeMask,
-                                 static_cast<int>(saved.protocol));
+  return input.namespaces.socket(file.net, static_cast<int>(saved.family),
+                                 static_cast<int>(saved.type) & kTypeMask, static_cast<int>(saved.protocol));
 }
 
 }  // namespace
 
-UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names, const OwnIds* listener) {
+UniqueFd make_socket(const FileRestoreInput& input, const File& file, UnixNames* names,
+                     const OwnIds* listener) {
   const Socket& saved = *file.socket;
   const SocketAddress address = socket_address(saved, input.options.relocations);
   UniqueFd fd = new_socket_of(input, file);

@@ -54,17 +54,20 @@ void stop_dropping(int fd) {
 
 void attach_choice(int fd, const File& file) {
   if (file.filter)
-    attach(fd, SO_ATTACH_REUSEPORT_CBPF, file.filter->choice, "the program that chooses among those with its port,");
+    attach(fd, SO_ATTACH_REUSEPORT_CBPF, file.filter->choice,
+           "the program that chooses among those with its port,");
 }
 
 // Newer kernels want CAP_NET_ADMIN for those of TCP sockets.
 std::string filter_problem(const File& file) {
-  const bool tcp = file.head.kind == CRYO_FILE_TCP || (file.socket && file.socket->head.protocol == IPPROTO_TCP);
+  const bool tcp =
+      file.head.kind == CRYO_FILE_TCP || (file.socket && file.socket->head.protocol == IPPROTO_TCP);
   if (!file.filter || file.filter->filter.empty() || !tcp || file.net != 0) return "";
   const UniqueFd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0x7fffffff);
   const sock_fprog request{1, &all};
-  if (!probe || ::setsockopt(probe.get(), SOL_SOCKET, SO_ATTACH_FILTER, &request, sizeof(request)) == 0 || errno != EPERM)
+  if (!probe || ::setsockopt(probe.get(), SOL_SOCKET, SO_ATTACH_FILTER, &request, sizeof(request)) == 0 ||
+      errno != EPERM)
     return "";
   return "has a filter, which cr_restart may not give to TCP sockets (CAP_NET_ADMIN)";
 }

@@ -78,7 +78,8 @@ void join_groups(int fd, const File& file) {
 std::string multicast_problem(const File& file) {
   for (const SocketGroup& group : file.groups)
     if (file.net == 0 && ::if_nametoindex(group.device.c_str()) == 0)
-      return fmt::format("was in group {} on network interface {}, which is not there", text_of(group), group.device);
+      return fmt::format("was in group {} on network interface {}, which is not there", text_of(group),
+                         group.device);
   return "";
 }
 

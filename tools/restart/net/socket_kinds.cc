@@ -13,7 +13,8 @@ void check_socket(FileCheck& at, const File& file, const FileUse&) {
   if (const std::string text = multicast_problem(file); !text.empty()) at.problem(ENODEV, "{}", text);
   if (const std::string text = device_problem(file); !text.empty()) at.problem(ENODEV, "{}", text);
   int raw_code = EPERM;
-  if (const std::string text = raw_problem(at.context, file, raw_code); !text.empty()) at.problem(raw_code, "{}", text);
+  if (const std::string text = raw_problem(at.context, file, raw_code); !text.empty())
+    at.problem(raw_code, "{}", text);
   int code = EADDRINUSE;
   std::string text;
   try {
@@ -31,7 +32,9 @@ void check_socket(FileCheck& at, const File& file, const FileUse&) {
   at.findings.warning("pid {}: {}: {}", at.pid, at.what, text);
 }
 
-UniqueFd take_socket(FileMaking& making, const File& file, const FileUse&) { return making.state<Sockets>().take(file.id); }
+UniqueFd take_socket(FileMaking& making, const File& file, const FileUse&) {
+  return making.state<Sockets>().take(file.id);
+}
 
 void finish_sockets(FileMaking& making) {
   making.state<Sockets>().finish([&making](std::uint32_t id) {

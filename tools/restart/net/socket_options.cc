@@ -32,8 +32,8 @@ int current_int(int fd, int name) {
 // Streams have these options and do not let them be set; they mean nothing to them.
 bool is_multicast(const cryo_sockopt& option) {
   if (option.level == IPPROTO_IP)
-    return option.name == IP_MULTICAST_TTL || option.name == IP_MULTICAST_IF || option.name == IP_MULTICAST_LOOP ||
-           option.name == IP_MULTICAST_ALL;
+    return option.name == IP_MULTICAST_TTL || option.name == IP_MULTICAST_IF ||
+           option.name == IP_MULTICAST_LOOP || option.name == IP_MULTICAST_ALL;
   return option.level == IPPROTO_IPV6 &&
          (option.name == IPV6_MULTICAST_HOPS || option.name == IPV6_MULTICAST_LOOP ||
           option.name == IPV6_MULTICAST_IF);
@@ -69,8 +69,8 @@ std::optional<int> saved_option(const std::vector<cryo_sockopt>& options, std::u
 
 namespace {
 
-// The kernel has set it when it was bound to an address, and does not let it be cleared then; it says who else may have the
-// port.
+// The kernel has set it when it was bound to an address, and does not let it be cleared then; it says who
+// else may have the port.
 bool is_settled(const cryo_sockopt& option) {
   return option.level == IPPROTO_IPV6 && option.name == IPV6_V6ONLY && errno == EINVAL;
 }
@@ -113,19 +113,25 @@ int largest_buffer(int name) {
 // The kernel may have given it more by itself than it lets a caller without privileges set.
 bool raise_buffer(int fd, int name, int force) {
   if (::setsockopt(fd, SOL_SOCKET, force, &kLargest, sizeof(kLargest)) == 0) return true;
-  if (current_int(fd, name) < largest_buffer(name)) (void)::setsockopt(fd, SOL_SOCKET, name, &kLargest, sizeof(kLargest));
+  if (current_int(fd, name) < largest_buffer(name))
+    (void)::setsockopt(fd, SOL_SOCKET, name, &kLargest, sizeof(kLargest));
   return false;
 }
 
 }  // namespace
 
-bool raise_send_buffer(int fd) { return raise_buffer(fd, SO_SNDBUF, SO_SNDBUFFORCE); }
+bool raise_send_buffer(int fd) {
+  return raise_buffer(fd, SO_SNDBUF, SO_SNDBUFFORCE);
+}
 
-bool raise_receive_buffer(int fd) { return raise_buffer(fd, SO_RCVBUF, SO_RCVBUFFORCE); }
+bool raise_receive_buffer(int fd) {
+  return raise_buffer(fd, SO_RCVBUF, SO_RCVBUFFORCE);
+}
 
 std::size_t room_in_connection(int from, int to) {
   return (static_cast<std::size_t>(std::max(current_int(from, SO_SNDBUF), 0)) +
-          static_cast<std::size_t>(std::max(current_int(to, SO_RCVBUF), 0))) / 2;
+          static_cast<std::size_t>(std::max(current_int(to, SO_RCVBUF), 0))) /
+         2;
 }
 
 void leave_buffers_to_kernel(int fd) {

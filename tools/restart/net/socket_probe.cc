@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether sockets can be had again: for a moment another one is made like each, which nothing is sent to and which sends
-// nothing.
+// Whether sockets can be had again: for a moment another one is made like each, which nothing is sent to and
+// which sends nothing.
 #include <arpa/inet.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
@@ -36,7 +36,8 @@ Likeness likeness_of(const File& file) {
   return file.connection ? made_of(file.connection->head) : made_of(file.socket->head);
 }
 
-// Whose it is matters only where a port is shared, and takes a process of its own: whose user this one is for a moment may stop it.
+// Whose it is matters only where a port is shared, and takes a process of its own: whose user this one is for
+// a moment may stop it.
 UniqueFd socket_like(const Context& context, const File& file, bool shares) {
   const auto [family, type, protocol] = likeness_of(file);
   const NamesOf maker = NamesOf::maker_of(context, file.head.inode);
@@ -101,14 +102,16 @@ std::string listener_problem(const Context& context, const File& file, int& code
 
 std::string tcp_problem(const Context& context, const File& file, int& code) {
   const SocketState& state = *file.connection;
-  const bool shares = shares_port(context, file) || saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0) != 0;
+  const bool shares =
+      shares_port(context, file) || saved_option(file.options, SOL_SOCKET, SO_REUSEPORT).value_or(0) != 0;
   const auto at = [&](const Bytes& name, Port use) {
     const UniqueFd probe = socket_like(context, file, shares);
     switch_on(probe.get(), SOL_SOCKET, SO_REUSEADDR);
     if (shares) switch_on(probe.get(), SOL_SOCKET, SO_REUSEPORT);
     if (state.head.flags & CRYO_SOCK_STATE_FREEBIND) switch_on(probe.get(), IPPROTO_IP, IP_FREEBIND);
     if (state.head.family == AF_INET6)
-      switch_on(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY).value_or(0));
+      switch_on(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY,
+                saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY).value_or(0));
     return port_problem(probe.get(), name, use, code);
   };
   switch (state.head.state) {
@@ -141,10 +144,12 @@ std::string udp_problem(const Context& context, const File& file, int& code) {
     bind_udp(probe.get(), state);
   } catch (const Error& error) {
     code = error.code();
-    if (code != EADDRINUSE) return fmt::format("cannot be at {} again: {}", inet_text(state.name), errno_text(code));
+    if (code != EADDRINUSE)
+      return fmt::format("cannot be at {} again: {}", inet_text(state.name), errno_text(code));
     if (!shares) return fmt::format("port {} is in use", inet_port_in(state.name));
     code = 0;
-    return fmt::format("port {} is in use: whether both may have it is seen when it is restored", inet_port_in(state.name));
+    return fmt::format("port {} is in use: whether both may have it is seen when it is restored",
+                       inet_port_in(state.name));
   }
   if (state.head.state == CRYO_SOCK_CONNECTED &&
       ::connect(probe.get(), raw(state.peer_name), static_cast<socklen_t>(state.peer_name.size())) != 0) {
@@ -157,18 +162,21 @@ std::string udp_problem(const Context& context, const File& file, int& code) {
 std::string name_problem(const Context& context, const File& file, int& code) {
   if (file.socket) return listener_problem(context, file, code);
   if (file.head.kind == CRYO_FILE_UDP) return udp_problem(context, file, code);
-  return file.connection->head.protocol == IPPROTO_TCP && file.head.kind == CRYO_FILE_TCP ? tcp_problem(context, file, code)
-                                                                                         : "";
+  return file.connection->head.protocol == IPPROTO_TCP && file.head.kind == CRYO_FILE_TCP
+             ? tcp_problem(context, file, code)
+             : "";
 }
 
 // One that was accepted has its listener's name.
 bool is_of_listener(const Context& context, const File& file) {
-  return file.connection && std::any_of(context.files.begin(), context.files.end(), [&file](const auto& other) {
+  return file.connection &&
+         std::any_of(context.files.begin(), context.files.end(), [&file](const auto& other) {
            return other.second.socket && other.second.socket->address == file.connection->name;
          });
 }
 
-// A process that was killed may have its sockets a moment longer than its pid: so many pauses, for all of them.
+// A process that was killed may have its sockets a moment longer than its pid: so many pauses, for all of
+// them.
 int g_pauses = 40;
 
 std::string abstract_problem(const Context& context, const File& file, int& code) {
@@ -176,7 +184,8 @@ std::string abstract_problem(const Context& context, const File& file, int& code
   const std::string text = abstract_name(name);
   if (text.empty() || is_of_listener(context, file)) return "";
   for (;; --g_pauses) {
-    // Each time another one: closing it has the kernel look for sockets that are only in each other's queues, as those of the job may be.
+    // Each time another one: closing it has the kernel look for sockets that are only in each other's queues,
+    // as those of the job may be.
     const UniqueFd probe = socket_like(context, file, false);
     if (::bind(probe.get(), raw(name), static_cast<socklen_t>(name.size())) == 0) return "";
     code = errno;
@@ -196,12 +205,15 @@ std::string netlink_problem(const Context& context, const File& file, int& code)
   if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0) return "";
   code = errno;
   return code != EADDRINUSE ? ""
-                            : fmt::format("port {} of netlink protocol {} is in use", name.nl_pid, file.connection->head.protocol);
+                            : fmt::format("port {} of netlink protocol {} is in use", name.nl_pid,
+                                          file.connection->head.protocol);
 }
 
-// Those that say that the caller may not, or that there is no such thing here.  Others depend on what the socket is by then.
+// Those that say that the caller may not, or that there is no such thing here.  Others depend on what the
+// socket is by then.
 std::string sockopt_problem(const Context& context, const File& file, int& code) {
-  if (file.options.empty() || file.head.kind == CRYO_FILE_NETLINK || file.head.kind == CRYO_FILE_RAW) return "";
+  if (file.options.empty() || file.head.kind == CRYO_FILE_NETLINK || file.head.kind == CRYO_FILE_RAW)
+    return "";
   const UniqueFd probe = socket_like(context, file, false);
   try {
     set_socket_options(probe.get(), file);

@@ -52,7 +52,8 @@ void Sockets::finish(const FileLookup& lookup) {
   for (const auto& [id, file] : input_.context.files)
     if (file.connection) shut_down(file, lookup);
   for (const auto& [id, fd] : peers_)
-    if (const File& file = input_.context.file(id); file.head.kind == CRYO_FILE_WAITING && file.connection->head.family == AF_UNIX)
+    if (const File& file = input_.context.file(id);
+        file.head.kind == CRYO_FILE_WAITING && file.connection->head.family == AF_UNIX)
       clear_peer_pid(input_.handle_fd, fd.get());
   peers_.clear();
   for (const auto& [id, file] : input_.context.files) {

@@ -30,7 +30,8 @@ using FileLookup = std::function<int(std::uint32_t)>;
 
 // Sets what differs from the saved options.
 void set_socket_options(int fd, const std::vector<cryo_sockopt>& options);
-// As large as the caller's rights allow, until set_socket_options(); never less than it was. True: as large as can be.
+// As large as the caller's rights allow, until set_socket_options(); never less than it was. True: as large
+// as can be.
 bool raise_send_buffer(int fd);
 bool raise_receive_buffer(int fd);
 // Lets the kernel choose the sizes, as it does until somebody sets one.
@@ -52,7 +53,8 @@ void set_socket_options(int fd, const File& file);
 
 // What goes through a filter comes after it, and what waits has come before it.
 void attach_filter(int fd, const File& file);
-// What comes to it is dropped until stop_dropping(): it is to be connected, and others may send to it before that.
+// What comes to it is dropped until stop_dropping(): it is to be connected, and others may send to it before
+// that.
 void drop_all(int fd);
 void stop_dropping(int fd);
 // All sockets that share a port have it when one of them does.
@@ -83,8 +85,9 @@ void prepare_to_bind(int fd, const Socket& saved);
 
 // ---- socket_probe.cc ----
 
-// Why a socket that is to be in the network namespace of cr_restart cannot have its address, options, or what waits in it; empty
-// when it can, or soon will.  `code`: the errno value that goes with it; 0: it may come to that.
+// Why a socket that is to be in the network namespace of cr_restart cannot have its address, options, or what
+// waits in it; empty when it can, or soon will.  `code`: the errno value that goes with it; 0: it may come to
+// that.
 [[nodiscard]] std::string socket_problem(const Context& context, const File& file, int& code);
 
 // ---- sockets_inet.cc ----
@@ -114,7 +117,7 @@ class Sockets {
 
  private:
   struct End {
-    const File* file = nullptr;               // nothing: its other end is closed
+    const File* file = nullptr;  // nothing: its other end is closed
     Bytes name = {};
     std::uint32_t uid = 0, gid = 0;           // of the one whom its peer is to see
     std::uint32_t net = 0;                    // network namespace
@@ -176,12 +179,13 @@ class Sockets {
   void finish_raw(const FileLookup& lookup);
 
   const FileRestoreInput& input_;
-  std::map<std::uint32_t, FileUse> uses_;    // by file
+  std::map<std::uint32_t, FileUse> uses_;  // by file
   UnixNames unix_names_;
   std::map<std::uint32_t, UniqueFd> fds_;    // by file: not taken yet
   std::map<std::uint32_t, UniqueFd> peers_;  // by file: other ends that will be closed in finish()
-  std::map<Bytes, std::pair<UniqueFd, std::uint32_t>> listeners_;  // by key_of(), with a file: for the time of make()
-  std::map<Bytes, Listener> real_listeners_;                       // (same): those of the context
+  std::map<Bytes, std::pair<UniqueFd, std::uint32_t>>
+      listeners_;                             // by key_of(), with a file: for the time of make()
+  std::map<Bytes, Listener> real_listeners_;  // (same): those of the context
 };
 
 // ---- peer_pids.cc ----
@@ -196,23 +200,27 @@ struct GonePeerInput {
 
 // Whom SO_PEERCRED is to name although they had ended by the checkpoint.
 [[nodiscard]] std::set<pid_t> gone_peers(const Context& context);
-// In the maker, before there are processes: SO_PEERCRED of Unix sockets names processes that were gone at the checkpoint.  Returns
-// them, but for those whose number somebody has by now.
+// In the maker, before there are processes: SO_PEERCRED of Unix sockets names processes that were gone at the
+// checkpoint.  Returns them, but for those whose number somebody has by now.
 [[nodiscard]] std::set<pid_t> name_gone_peers(const GonePeerInput& input);
 
-// Who accepts the connection whose other end is `fd` is told of no process, rather than of the one that has made it here.
+// Who accepts the connection whose other end is `fd` is told of no process, rather than of the one that has
+// made it here.
 void clear_peer_pid(int handle_fd, int fd);
 
-// In a process, when all exist: SO_PEERCRED of the Unix sockets among `fds` names the processes that it named.
+// In a process, when all exist: SO_PEERCRED of the Unix sockets among `fds` names the processes that it
+// named.
 void name_peers(const Context& context, const RestartOptions& options, const std::set<pid_t>& named_before,
                 const std::map<std::uint32_t, int>& fds, int handle_fd);
 // Is there anything to name?
 [[nodiscard]] bool has_peer(const File& file);
 
 // Why it cannot have its name; empty when it can.
-[[nodiscard]] std::string connection_problem(const Context& context, const File& file, const RestartOptions& options, int& code);
+[[nodiscard]] std::string connection_problem(const Context& context, const File& file,
+                                             const RestartOptions& options, int& code);
 
-// Why a raw or ping socket cannot be made; empty when it can, and for others.  `code`: the errno value that goes with it.
+// Why a raw or ping socket cannot be made; empty when it can, and for others.  `code`: the errno value that
+// goes with it.
 [[nodiscard]] std::string raw_problem(const Context& context, const File& file, int& code);
 
 // An address as a context has it, for a system call.

@@ -19,13 +19,14 @@
 namespace cryo {
 namespace {
 
-constexpr int kPortTries = 350;              // of 200 ms: what an earlier life has left is gone after a minute
+constexpr int kPortTries = 350;          // of 200 ms: what an earlier life has left is gone after a minute
 constexpr int kLocalPortRange = 51;      // IP_LOCAL_PORT_RANGE
 constexpr std::uint64_t kSmall = 50000;  // bytes that fit into any connection
 
 // A raw socket may have this protocol, too.
 bool is_tcp(const File& file) {
-  return file.connection && file.connection->head.type == SOCK_STREAM && file.connection->head.protocol == IPPROTO_TCP;
+  return file.connection && file.connection->head.type == SOCK_STREAM &&
+         file.connection->head.protocol == IPPROTO_TCP;
 }
 
 bool is_waiting(const File& file) {
@@ -73,7 +74,7 @@ UniqueFd new_socket(const FileRestoreInput& input, const File& file) {
   const cryo_sock_state& head = file.connection->head;
   const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
   UniqueFd fd = input.namespaces.socket(file.net, static_cast<int>(head.family), static_cast<int>(head.type),
-                                  static_cast<int>(head.protocol));
+                                        static_cast<int>(head.protocol));
   set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (head.family == AF_INET6) {
     const auto only = saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY);
@@ -81,7 +82,9 @@ UniqueFd new_socket(const FileRestoreInput& input, const File& file) {
   }
   // Not to be set when it is connected.
   for (const int name : {TCP_FASTOPEN, TCP_FASTOPEN_NO_COOKIE})
-    if (const int value = saved_option(file.options, IPPROTO_TCP, static_cast<std::uint32_t>(name)).value_or(0); value != 0)
+    if (const int value =
+            saved_option(file.options, IPPROTO_TCP, static_cast<std::uint32_t>(name)).value_or(0);
+        value != 0)
       set_flag(fd.get(), IPPROTO_TCP, name, value);
   return fd;
 }
@@ -102,8 +105,8 @@ sockaddr_in6 ipv6_name(const Bytes& name) {
   return result;
 }
 
-// The kernel sets IPV6_V6ONLY of a socket that is bound to an IPv6 address: one that lacks it was bound to its port alone, and
-// has the address from its connection.
+// The kernel sets IPV6_V6ONLY of a socket that is bound to an IPv6 address: one that lacks it was bound to
+// its port alone, and has the address from its connection.
 Bytes name_to_bind(const File& file, const Bytes& name) {
   if (file.connection->head.family != AF_INET6 || name.size() < sizeof(sockaddr_in6) ||
       saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY).value_or(1) != 0)
@@ -147,8 +150,9 @@ bool bind_to_any_port(int fd, const Bytes& name) {
   return ::bind(fd, raw(any_port), size_of(any_port)) == 0;
 }
 
-// By connect() a port can be had again earlier than by bind(), where the kernel lets the caller choose it.  `probe`, another one like
-// it: a port out of the range that the kernel chooses from is not heeded, and who has called from another one has been heard.
+// By connect() a port can be had again earlier than by bind(), where the kernel lets the caller choose it.
+// `probe`, another one like it: a port out of the range that the kernel chooses from is not heeded, and who
+// has called from another one has been heard.
 bool choose_port(int fd, int probe, const Bytes& name) {
   const std::uint16_t port = port_of(name);
   if (!limit_choice(fd, port) || !limit_choice(probe, port)) return false;
@@ -188,7 +192,8 @@ UniqueFd accept_as(const FileRestoreInput& input, const File& file, int listener
 // What `caller` has called.  Others may have been faster: calls of ours that were given up, and strangers'.
 UniqueFd accept_from(const FileRestoreInput& input, const File& file, int listener, int caller) {
   using std::chrono::steady_clock;
-  const steady_clock::time_point end = steady_clock::now() + std::chrono::seconds(10);  // it is connected already
+  const steady_clock::time_point end =
+      steady_clock::now() + std::chrono::seconds(10);  // it is connected already
   const Bytes name = local_name(caller);
   for (;;) {
     pollfd ready{listener, POLLIN, 0};
@@ -233,9 +238,9 @@ UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes&
   UniqueFd fd = new_socket(input, file);
   if (waiting_bytes(file) > kSmall) raise_receive_buffer(fd.get());
   const Bytes name = how.address ? from : name_to_bind(file, from);
-  const bool chosen = !from.empty() && how.choose && choose_port(fd.get(), new_socket(input, file).get(), name);
-  if (!from.empty() && !chosen && bind_to(input, fd.get(), name, how.wait) != 0)
-    return UniqueFd();
+  const bool chosen =
+      !from.empty() && how.choose && choose_port(fd.get(), new_socket(input, file).get(), name);
+  if (!from.empty() && !chosen && bind_to(input, fd.get(), name, how.wait) != 0) return UniqueFd();
   if (::connect(fd.get(), raw(to), size_of(to)) != 0) return UniqueFd();
   forget_choice(fd.get());
   if (!from.empty() && !is_same_name(local_name(fd.get()), from)) {
@@ -248,14 +253,16 @@ UniqueFd call_once(const FileRestoreInput& input, const File& file, const Bytes&
 // Would a call that is bound to a port alone come from there?  A datagram socket tells, and nobody is called.
 bool comes_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to) {
   const NamesOf maker = NamesOf::maker_of(input.context, file.head.inode);
-  const UniqueFd probe = input.namespaces.socket(file.net, static_cast<int>(file.connection->head.family), SOCK_DGRAM, 0);
+  const UniqueFd probe =
+      input.namespaces.socket(file.net, static_cast<int>(file.connection->head.family), SOCK_DGRAM, 0);
   if (::connect(probe.get(), raw(to), size_of(to)) != 0) return true;
   const sockaddr_in6 one = in_one_family(local_name(probe.get())), other = in_one_family(from);
   return IN6_ARE_ADDR_EQUAL(&one.sin6_addr, &other.sin6_addr);
 }
 
 // `listener`: the one that is called, if it has nothing else to accept.
-UniqueFd call_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to, int listener = -1) {
+UniqueFd call_from(const FileRestoreInput& input, const File& file, const Bytes& from, const Bytes& to,
+                   int listener = -1) {
   const bool address = !from.empty() && !comes_from(input, file, from, to);
   UniqueFd fd;
   unsigned attempt = 0;
@@ -297,7 +304,8 @@ void write_all(int fd, const Bytes& data) {
     }
     if (errno != EAGAIN) fail_errno("cannot put {} bytes back into a connection", data.size());
     if (idle++ == kPatience)
-      fail(ENOBUFS, "{} bytes in flight in a connection do not fit into its buffers: only {} do (send buffer {})",
+      fail(ENOBUFS,
+           "{} bytes in flight in a connection do not fit into its buffers: only {} do (send buffer {})",
            data.size(), done, flag_of(fd, SOL_SOCKET, SO_SNDBUF));
     pollfd room{fd, POLLOUT, 0};
     if (::poll(&room, 1, kPauseMs) > 0) ::usleep(kPauseMs * 1000);  // which need not mean that something fits
@@ -317,12 +325,13 @@ void drain(int fd, std::size_t bytes) {
     pollfd some{fd, POLLIN, 0};
     int error = got == 0 ? ECONNRESET : errno;
     if (error == EAGAIN && ::poll(&some, 1, kPatience) == 0) error = ETIMEDOUT;
-    if (error != EAGAIN) fail(error, "cannot read {} bytes back from a connection that is being restored", bytes);
+    if (error != EAGAIN)
+      fail(error, "cannot read {} bytes back from a connection that is being restored", bytes);
   }
 }
 
-// The kernel's own sizes grow with what goes through a connection, as they did with what the program sent: to where
-// net.ipv4.tcp_wmem and tcp_rmem let them, which is more than a caller without privileges can set.
+// The kernel's own sizes grow with what goes through a connection, as they did with what the program sent: to
+// where net.ipv4.tcp_wmem and tcp_rmem let them, which is more than a caller without privileges can set.
 void grow_buffers(int from, int to, std::size_t bytes) {
   constexpr int kMostRounds = 64;
   constexpr int kRoundsWithoutGrowth = 6;
@@ -333,8 +342,8 @@ void grow_buffers(int from, int to, std::size_t bytes) {
   leave_buffers_to_kernel(to);
   if (room_in_connection(from, to) >= bytes) return;
   const std::vector<std::byte> filler(std::size_t{1} << 18);
-  // The send buffer follows the congestion window, which grows by the number of segments under way: small ones, as few large ones
-  // fill the window of a receiver that does not read.
+  // The send buffer follows the congestion window, which grows by the number of segments under way: small
+  // ones, as few large ones fill the window of a receiver that does not read.
   const int no_delay = flag_of(from, IPPROTO_TCP, TCP_NODELAY);
   set_flag(from, IPPROTO_TCP, TCP_NODELAY, 1);
   for (int round = 0; round < kSmallRounds; ++round) {
@@ -352,7 +361,8 @@ void grow_buffers(int from, int to, std::size_t bytes) {
     const std::size_t room = room_in_connection(from, to);
     if (room >= bytes) return;
     std::size_t sent = 0;
-    for (ssize_t now = 0; (now = ::send(from, filler.data(), filler.size(), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;)
+    for (ssize_t now = 0;
+         (now = ::send(from, filler.data(), filler.size(), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;)
       sent += static_cast<std::size_t>(now);
     drain(to, sent);
     if (sent >= bytes) return;
@@ -388,7 +398,8 @@ UniqueFd call_from_own(const FileRestoreInput& input, const File& file, const By
   // Bound to a device it would call there; from an IPv4 address ::1 is not to be had.
   if (v6 && (own.sin6_scope_id != 0 || IN6_IS_ADDR_V4MAPPED(&own.sin6_addr))) return UniqueFd();
   // From its port alone it would have the address that it calls.
-  return call_once(input, file, state.name, where, {false, v6 && !IN6_IS_ADDR_LOOPBACK(&own.sin6_addr), false});
+  return call_once(input, file, state.name, where,
+                   {false, v6 && !IN6_IS_ADDR_LOOPBACK(&own.sin6_addr), false});
 }
 
 void reset_by(UniqueFd& peer) {
@@ -423,7 +434,8 @@ UniqueFd Sockets::tcp_listener_at(const File& file, const Bytes& name) {
   if (alone == name || ::bind(fd.get(), raw(alone), size_of(alone)) != 0)
     patiently("bind to", port_of(name), [&] { return bind_to(input_, fd.get(), name); });
   // Room for strangers, who may call as well: with none a call of ours would be repeated for two minutes.
-  if (listen_alone(fd.get(), SOMAXCONN, port_of(name)) != 0) fail_errno("cannot listen at port {}", port_of(name));
+  if (listen_alone(fd.get(), SOMAXCONN, port_of(name)) != 0)
+    fail_errno("cannot listen at port {}", port_of(name));
   return fd;
 }
 
@@ -460,19 +472,21 @@ void Sockets::make_tcp_lonely(const File& file) {
   keep_peer(file.id, there.get());
 }
 
-// A connection that will seem to have been reset: its port is of the kernel's choice, unless both sides had closed it and the old
-// one is free.
+// A connection that will seem to have been reset: its port is of the kernel's choice, unless both sides had
+// closed it and the old one is free.
 void Sockets::make_tcp_reset(const File& file) {
   const SocketState& state = *file.connection;
   Bytes where;
   const UniqueFd listener = listen_at_loopback(input_, file, where);
   UniqueFd fd;
-  if (state.head.state == CRYO_SOCK_PEER_GONE && port_of(state.name) != 0) fd = call_from_own(input_, file, where);
+  if (state.head.state == CRYO_SOCK_PEER_GONE && port_of(state.name) != 0)
+    fd = call_from_own(input_, file, where);
   keep(file.id, fd ? std::move(fd) : call_from(input_, file, {}, where));
   keep_peer(file.id, listener.get());
 }
 
-// A call that nobody had answered: the program finds out itself how it ends. All that decides where it goes is set before.
+// A call that nobody had answered: the program finds out itself how it ends. All that decides where it goes
+// is set before.
 void Sockets::make_tcp_connecting(const File& file) {
   const SocketState& state = *file.connection;
   UniqueFd fd = new_socket(input_, file);
@@ -481,12 +495,15 @@ void Sockets::make_tcp_connecting(const File& file) {
   set_socket_options(fd.get(), file);
   // What the kernel has chosen need not be the same: routes may have changed, too.
   if (state.head.flags & CRYO_SOCK_STATE_BOUND)
-    patiently("bind to", port_of(state.name), [&] { return bind_to(input_, fd.get(), name_to_bind(file, state.name)); });
+    patiently("bind to", port_of(state.name),
+              [&] { return bind_to(input_, fd.get(), name_to_bind(file, state.name)); });
   const int flags = ::fcntl(fd.get(), F_GETFL);
-  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) fail_errno("cannot set the flags of a socket");
+  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0)
+    fail_errno("cannot set the flags of a socket");
   const int error = ::connect(fd.get(), raw(state.peer_name), size_of(state.peer_name)) == 0 ? 0 : errno;
   if (::fcntl(fd.get(), F_SETFL, flags) != 0) fail_errno("cannot set the flags of a socket");
-  // No route, for instance. Who waits in connect(2) calls again, and is told; who asks for the end of a call finds it reset.
+  // No route, for instance. Who waits in connect(2) calls again, and is told; who asks for the end of a call
+  // finds it reset.
   if (error != 0 && error != EINPROGRESS && (file.head.flags & O_NONBLOCK)) return make_tcp_reset(file);
   keep(file.id, std::move(fd));
 }
@@ -547,11 +564,13 @@ void Sockets::finish_tcp(const FileLookup& lookup) {
       const int from = gone != peers_.end() ? gone->second.get() : lookup(file.connection->head.peer);
       const std::uint64_t bytes = waiting_bytes(file);
       // One that nobody has accepted has no descriptor to read by.
-      if (!raise_send_buffer(from) && bytes > kSmall && !is_waiting(file)) grow_buffers(from, lookup(id), bytes);
+      if (!raise_send_buffer(from) && bytes > kSmall && !is_waiting(file))
+        grow_buffers(from, lookup(id), bytes);
       for (const SocketMessage& message : file.queue) write_all(from, message.data);
     }
     const cryo_sock_state& head = file.connection->head;
-    if (gone != peers_.end() && (head.state == CRYO_SOCK_RESET || head.state == CRYO_SOCK_CONNECTING || head.error == ECONNRESET))
+    if (gone != peers_.end() &&
+        (head.state == CRYO_SOCK_RESET || head.state == CRYO_SOCK_CONNECTING || head.error == ECONNRESET))
       reset_by(gone->second);
   }
 }

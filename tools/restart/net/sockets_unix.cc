@@ -44,7 +44,8 @@ bool is_mutual(const Context& context, const File& file) {
   return peer.state == CRYO_SOCK_CONNECTED && peer.peer == file.id;
 }
 
-// What is abstract is so in one network namespace; and one name may have belonged to several, one after the other.
+// What is abstract is so in one network namespace; and one name may have belonged to several, one after the
+// other.
 Bytes key_of(std::uint32_t net, const Bytes& name, bool unlinked) {
   constexpr std::size_t kPath = offsetof(sockaddr_un, sun_path);
   Bytes key = name;
@@ -156,17 +157,19 @@ void Sockets::make_unix_listeners(bool unlinked) {
     const NamesOf theirs(input_.context, holders(file), file);
     const Rights rights = rights_of(input_.context, input_.context.processes[owner]);
     keep(id, make_socket(input_, file, &unix_names_, &*rights.ids));
-    real_listeners_.emplace(key_of(file.net, file.socket->address, unlinked), Listener{fds_.at(id).get(), id});
+    real_listeners_.emplace(key_of(file.net, file.socket->address, unlinked),
+                            Listener{fds_.at(id).get(), id});
   }
 }
 
 void Sockets::make_unix_pair(const File& file) {
   const File& other = peer_of(input_.context, file);
   // The accepted one first.
-  const bool swap = other.connection->name.empty()
-                        ? false
-                        : file.connection->name.empty() ||
-                              real_listeners_.contains(key_of(other.net, other.connection->name, is_unlinked(other)));
+  const bool swap =
+      other.connection->name.empty()
+          ? false
+          : file.connection->name.empty() ||
+                real_listeners_.contains(key_of(other.net, other.connection->name, is_unlinked(other)));
   const File& a = swap ? other : file;
   const File& b = swap ? file : other;
   Connection made = connect_unix(static_cast<int>(file.connection->head.type), own_end(a), own_end(b));
@@ -188,8 +191,7 @@ void Sockets::make_unix_lonely(const File& file) {
   const End self = own_end(file);
   // Which one it was is not known any more where a name has belonged to two.
   const bool with_name = real_listeners_.contains(key_of(file.net, state.peer_name, false));
-  const bool called_listener =
-      with_name || real_listeners_.contains(key_of(file.net, state.peer_name, true));
+  const bool called_listener = with_name || real_listeners_.contains(key_of(file.net, state.peer_name, true));
   End gone;
   gone.net = file.net;
   gone.unlinked = !with_name;
@@ -255,11 +257,13 @@ UniqueFd Sockets::stand_in(const SocketMessage& message, std::uint32_t net) {
 
 void Sockets::fill_datagrams(const File& file, const FileLookup& lookup) {
   const SocketState& state = *file.connection;
-  const Bytes to = unix_names_.way_to(file.id).value_or(address_of(state.name, input_.options.relocations).bytes);
+  const Bytes to =
+      unix_names_.way_to(file.id).value_or(address_of(state.name, input_.options.relocations).bytes);
   const NamesOf theirs(input_.context, holders(file), file);
   for (const SocketMessage& message : file.queue) {
     // Who is not connected to it by now has to name it, also where it is connected itself.
-    const bool from_peer = is_mutual(input_.context, file) && state.head.peer != file.id && message.head.sender == state.head.peer;
+    const bool from_peer = is_mutual(input_.context, file) && state.head.peer != file.id &&
+                           message.head.sender == state.head.peer;
     UniqueFd stranger;
     int sender = -1;
     if (message.head.sender != 0)
@@ -300,7 +304,8 @@ void Sockets::finish_unix(const FileLookup& lookup) {
     return is_unix(file) && file.connection->head.type == SOCK_DGRAM && is_connected(file) &&
            !(is_mutual(input_.context, file) && file.connection->head.peer != file.id);
   };
-  // What one was sent before it was connected came from anybody: so it is filled first. Until then, others' messages are dropped.
+  // What one was sent before it was connected came from anybody: so it is filled first. Until then, others'
+  // messages are dropped.
   for (const auto& [id, file] : input_.context.files) {
     if (!is_unix(file)) continue;
     if (one_way(file) && !file.queue.empty()) stop_dropping(lookup(id));
@@ -310,7 +315,8 @@ void Sockets::finish_unix(const FileLookup& lookup) {
   }
 }
 
-std::string connection_problem(const Context& context, const File& file, const RestartOptions& options, int& code) {
+std::string connection_problem(const Context& context, const File& file, const RestartOptions& options,
+                               int& code) {
   if (!is_unix(file)) return "";
   for (const auto& [id, other] : context.files)
     if (other.socket && other.socket->address == file.connection->name) return "";

@@ -54,7 +54,8 @@ Bytes saved_address(const File& file) {
   return file.socket ? file.socket->address : file.connection ? file.connection->name : Bytes();
 }
 
-// Who has another root directory has bound it to a name that leads elsewhere from here, which is not moved either.
+// Who has another root directory has bound it to a name that leads elsewhere from here, which is not moved
+// either.
 void find_root(UnixName& name, const Context& context, const File& file, const Relocations& relocations) {
   Socket socket;
   socket.head.family = AF_UNIX;
@@ -65,8 +66,8 @@ void find_root(UnixName& name, const Context& context, const File& file, const R
   if (!name.root.empty()) name.address = inside;
 }
 
-// Where the working directory was when it was bound, if what it was bound to still leads to its place from there. In a mount namespace
-// of the job's own it may do so by links, which the checkpoint has seen.
+// Where the working directory was when it was bound, if what it was bound to still leads to its place from
+// there. In a mount namespace of the job's own it may do so by links, which the checkpoint has seen.
 std::optional<std::string> directory_for(const UnixName& name) {
   if (!name.root.empty()) return "/";
   if (is_absolute(name.address.path)) {
@@ -81,7 +82,8 @@ std::optional<std::string> directory_for(const UnixName& name) {
 
 enum class NamePlace { kFree, kStale, kInUse, kOther };
 
-// The one of the checkpoint, or one that an earlier restart has made, which has its time: nobody changes that by calling it.
+// The one of the checkpoint, or one that an earlier restart has made, which has its time: nobody changes that
+// by calling it.
 bool is_socket_of_the_job(const cryo_inode& file, int place, const struct stat& now) {
   if (identity_of(file, place) == Identity::kSame) return true;
   return now.st_mtim.tv_sec == file.mtime_sec && now.st_mtim.tv_nsec == static_cast<long>(file.mtime_nsec);
@@ -127,8 +129,9 @@ std::string directory_problem(const std::string& path, Missing missing, int& cod
   const std::string directory = missing == Missing::kIsMade ? nearest_directory(path) : place_directory(path);
   if (names::access(directory, W_OK | X_OK) == 0) return {};
   code = errno;
-  return fmt::format("the socket {} cannot be made: {}: {}{}", path, directory, way_error(errno),
-                     code == ENOENT && missing == Missing::kCanBeMade ? " (--restore-files makes the directory)" : "");
+  return fmt::format(
+      "the socket {} cannot be made: {}: {}{}", path, directory, way_error(errno),
+      code == ENOENT && missing == Missing::kCanBeMade ? " (--restore-files makes the directory)" : "");
 }
 
 // Nothing is made in a mount namespace of the job's own.
@@ -202,20 +205,24 @@ std::string abstract_name(const Bytes& address) {
   return text;
 }
 
-std::string unix_name_problem(const Context& context, const File& file, const RestartOptions& options, int& code) {
+std::string unix_name_problem(const Context& context, const File& file, const RestartOptions& options,
+                              int& code) {
   const Relocations& relocations = options.relocations;
   UnixName name = unix_name_of(context, file, relocations);
   code = EADDRINUSE;
   if (name.address.path.empty()) return {};
   if (name.mnt != 0) {
-    // Who has it binds it there, whatever else has that name here.  In a file system that is made anew there is nothing to look at.
+    // Who has it binds it there, whatever else has that name here.  In a file system that is made anew there
+    // is nothing to look at.
     const auto outside = outer_path(context, name.mnt, name.place);
     if (!outside) return {};
     name.place = *outside;
   }
   if (name.unlinked)
     return is_absolute(name.address.path) ? passing_problem(context, name, relocations, code) : std::string();
-  if (std::string text = directory_problem(name.place, missing_directory_of(name, options), code); !text.empty()) return text;
+  if (std::string text = directory_problem(name.place, missing_directory_of(name, options), code);
+      !text.empty())
+    return text;
   switch (state_of(name)) {
     case NamePlace::kInUse:
       return fmt::format("{} is in use", name.place);
@@ -256,7 +263,8 @@ int bind_as_called(int fd, const UnixName& name) {
 UniqueFd UnixNames::bind_at(int fd, const UnixName& name, const std::string& path) {
   const DeathDeferred deferred(input_.created);
   const PrivateUmask only_ours;
-  if (bind_as_called(fd, name) != 0) fail(errno, "cannot bind a socket to {}: {}", name.address.path, way_error(errno));
+  if (bind_as_called(fd, name) != 0)
+    fail(errno, "cannot bind a socket to {}: {}", name.address.path, way_error(errno));
   input_.created.add(path);
   UniqueFd file = names::open(path, O_PATH | O_NOFOLLOW);
   struct stat now;
@@ -287,8 +295,10 @@ std::string UnixNames::make_directory(const std::string& directory) {
   return path;
 }
 
-// In a directory of its own below `directory`, in which the relative name leads to where nothing else is. `path`: where that is.
-UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& directory, std::string& path) {
+// In a directory of its own below `directory`, in which the relative name leads to where nothing else is.
+// `path`: where that is.
+UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& directory,
+                               std::string& path) {
   const std::string base = make_directory(directory);
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= name.address.path.size();) {
@@ -332,8 +342,10 @@ std::string without_way_out(const std::string& path) {
 
 }  // namespace
 
-// An absolute name that is something else's by now: in a directory that is the root directory for the moment of the call.
-UniqueFd UnixNames::bind_in_root(int fd, const UnixName& name, const std::string& directory, std::string& path) {
+// An absolute name that is something else's by now: in a directory that is the root directory for the moment
+// of the call.
+UniqueFd UnixNames::bind_in_root(int fd, const UnixName& name, const std::string& directory,
+                                 std::string& path) {
   UnixName inside = name;
   inside.root = make_directory(directory);
   path = inside.root + without_way_out(name.address.path);
@@ -376,7 +388,8 @@ UniqueFd UnixNames::bind_and_rename(int fd, const UnixName& name) {
   struct stat now;
   if (is_absolute(path)) {
     (void)missing_.make_above(path);
-    file = names::lstat(path, now) == 0 ? bind_in_root(fd, name, place_directory(name.place), path) : bind_at(fd, name, path);
+    file = names::lstat(path, now) == 0 ? bind_in_root(fd, name, place_directory(name.place), path)
+                                        : bind_at(fd, name, path);
   } else {
     file = bind_below(fd, name, place_directory(name.place), path);
   }
@@ -394,20 +407,24 @@ namespace {
 void expect_same_directory(const UnixName& name) {
   if (!is_absolute(name.address.path) || name.address.path == name.place) return;
   struct stat way, place;
-  if (names::stat(place_directory(name.address.path), way) != 0 || names::stat(place_directory(name.place), place) != 0 ||
-      way.st_dev != place.st_dev || way.st_ino != place.st_ino)
+  if (names::stat(place_directory(name.address.path), way) != 0 ||
+      names::stat(place_directory(name.place), place) != 0 || way.st_dev != place.st_dev ||
+      way.st_ino != place.st_ino)
     fail(ESTALE, "the socket {} cannot be made: {} does not lead there", name.place, name.address.path);
 }
 
 // By a process that is there.
 void bind_there(int fd, const UnixName& name, const std::string& directory) {
-  if (names::chdir(directory) != 0) fail_errno("{}: cannot change to this directory to bind a socket", directory);
+  if (names::chdir(directory) != 0)
+    fail_errno("{}: cannot change to this directory to bind a socket", directory);
   expect_same_directory(name);
-  if (names::bind(fd, reinterpret_cast<const sockaddr*>(name.address.bytes.data()), static_cast<socklen_t>(name.address.bytes.size())) != 0)
+  if (names::bind(fd, reinterpret_cast<const sockaddr*>(name.address.bytes.data()),
+                  static_cast<socklen_t>(name.address.bytes.size())) != 0)
     fail_errno("cannot bind a socket to {}", name.address.path);
 }
 
-// `directory` (O_PATH) gets it back. What has been filled is not the process's to change: with the rights of who has filled it.
+// `directory` (O_PATH) gets it back. What has been filled is not the process's to change: with the rights of
+// who has filled it.
 void set_time_back(const UniqueFd& directory, const timespec& time) {
   const OwnNames own;
   const UniqueFd fd = names::open_below(directory.get(), ".", O_RDONLY | O_DIRECTORY, 0);
@@ -417,14 +434,16 @@ void set_time_back(const UniqueFd& directory, const timespec& time) {
 
 }  // namespace
 
-// Where it is a file of the machine it is not to stay when the restart fails. With the namespace goes all that is only there.
+// Where it is a file of the machine it is not to stay when the restart fails. With the namespace goes all
+// that is only there.
 void UnixNames::note_outside(const std::optional<std::string>& path, const struct stat& made) {
   struct stat now;
-  if (path && names::lstat(*path, now) == 0 && now.st_dev == made.st_dev && now.st_ino == made.st_ino) input_.created.add(*path);
+  if (path && names::lstat(*path, now) == 0 && now.st_dev == made.st_dev && now.st_ino == made.st_ino)
+    input_.created.add(*path);
 }
 
-// By a process that goes there; all else is done through the root directory of the namespace. The directory of a file system that is
-// made anew keeps the time that it has just been given.
+// By a process that goes there; all else is done through the root directory of the namespace. The directory
+// of a file system that is made anew keeps the time that it has just been given.
 UniqueFd UnixNames::bind_inside(int fd, const UnixName& name) {
   const int root = input_.roots.at(name.mnt).get();
   const std::string below = name.place.substr(1);
@@ -434,9 +453,11 @@ UniqueFd UnixNames::bind_inside(int fd, const UnixName& name) {
   if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
   if (state == NamePlace::kOther || !directory)
     fail(EADDRINUSE, "the name {} now refers to a different socket or file", name.place);
-  const UniqueFd above = names::open_below(root, place_directory(below), O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+  const UniqueFd above =
+      names::open_below(root, place_directory(below), O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
   struct stat before, now;
-  if (!above || ::fstat(above.get(), &before) != 0) fail_errno("{}: cannot look at the directory of the socket", name.place);
+  if (!above || ::fstat(above.get(), &before) != 0)
+    fail_errno("{}: cannot look at the directory of the socket", name.place);
   if (state == NamePlace::kStale && names::unlinkat(root, below, 0) != 0)
     fail_errno("cannot remove the old socket {}", name.place);
   const DeathDeferred deferred(input_.created);
@@ -509,7 +530,8 @@ std::optional<Bytes> UnixNames::way_to(std::uint32_t id) const {
 void UnixNames::finish() {
   for (const auto& [id, bound] : bound_) {
     if (bound.name.unlinked || !bound.attributes) continue;
-    const std::vector<std::size_t> owner = bound.owner == NamesOf::kOwn ? everybody(input_.context) : std::vector<std::size_t>{bound.owner};
+    const std::vector<std::size_t> owner =
+        bound.owner == NamesOf::kOwn ? everybody(input_.context) : std::vector<std::size_t>{bound.owner};
     const NamesOf theirs(input_.context, owner);
     if (names::set_attributes(bound.file.get(), *bound.attributes) != 0)
       fail_errno("cannot give the socket {} to user {}, group {}, with mode {:04o}", bound.name.place,

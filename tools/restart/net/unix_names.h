@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Names of Unix sockets in the file system.  The address that a socket tells is what it was bound to; where it can be called is another
-// thing: the file may have been renamed since, or removed, and somebody else may have the name by now.
+// Names of Unix sockets in the file system.  The address that a socket tells is what it was bound to; where
+// it can be called is another thing: the file may have been renamed since, or removed, and somebody else may
+// have the name by now.
 #pragma once
 
 #include <sys/stat.h>
@@ -17,8 +18,9 @@
 namespace cryo {
 
 struct UnixName {
-  SocketAddress address;             // what it was bound to, with relocations applied; without a path: it has no such name
-  std::string place;                 // where the file is to be, absolute where that is known
+  SocketAddress
+      address;        // what it was bound to, with relocations applied; without a path: it has no such name
+  std::string place;  // where the file is to be, absolute where that is known
   bool unlinked = false;             // it has been removed
   const cryo_inode* file = nullptr;  // what stands there; unknown in early contexts
   int type = 0;
@@ -30,8 +32,8 @@ struct UnixName {
 
 // Why it cannot have its name; empty when it can.  Nobody is called to find that out.
 // `code`: the errno value that goes with it.
-[[nodiscard]] std::string unix_name_problem(const Context& context, const File& file, const RestartOptions& options,
-                                            int& code);
+[[nodiscard]] std::string unix_name_problem(const Context& context, const File& file,
+                                            const RestartOptions& options, int& code);
 
 // An abstract one for people, from '@' on; empty: it is none.
 [[nodiscard]] std::string abstract_name(const Bytes& address);
@@ -43,7 +45,8 @@ class UnixNames {
 
   // In place of what an earlier life has left there.  `id` is how way_to() finds it.
   void bind(std::uint32_t id, int fd, const UnixName& name);
-  // An address that leads to the socket, whatever has its name by now; nothing: it has none in the file system.
+  // An address that leads to the socket, whatever has its name by now; nothing: it has none in the file
+  // system.
   [[nodiscard]] std::optional<Bytes> way_to(std::uint32_t id) const;
   // When nobody is called any more: owners and modes of the files.
   void finish();
@@ -64,7 +67,8 @@ class UnixNames {
                                     std::string& path);
   [[nodiscard]] UniqueFd bind_inside(int fd, const UnixName& name);
   void note_outside(const std::optional<std::string>& path, const struct stat& made);
-  [[nodiscard]] UniqueFd bind_in_root(int fd, const UnixName& name, const std::string& directory, std::string& path);
+  [[nodiscard]] UniqueFd bind_in_root(int fd, const UnixName& name, const std::string& directory,
+                                      std::string& path);
   [[nodiscard]] std::string make_directory(const std::string& directory);
   void make_room(const std::string& path);
 

@@ -96,7 +96,8 @@ void MountFiller::make(const MountEntry& entry) const {
       result = ::mknodat(top_.get(), path, S_IFSOCK | 0600, 0);
       break;
     case S_IFCHR:
-      result = ::mknodat(top_.get(), path, S_IFCHR | 0600, ::makedev(entry.head.rdev >> 8, entry.head.rdev & 0xff));
+      result = ::mknodat(top_.get(), path, S_IFCHR | 0600,
+                         ::makedev(entry.head.rdev >> 8, entry.head.rdev & 0xff));
       break;
     default:
       result = make_file(entry);

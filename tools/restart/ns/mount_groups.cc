@@ -14,7 +14,8 @@ namespace {
 constexpr unsigned int kSetGroup = 0x100;  // MOVE_MOUNT_SET_GROUP
 
 void join(const Mount& mount, const UniqueFd& from, const UniqueFd& to) {
-  if (::move_mount(from.get(), "", to.get(), "", kSetGroup | MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
+  if (::move_mount(from.get(), "", to.get(), "",
+                   kSetGroup | MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0)
     fail_errno("mount {}: cannot restore its mount propagation", mount.point);
 }
 
@@ -47,7 +48,8 @@ bool MountGroups::has_outer_master(const Mount& mount) const {
 bool MountGroups::has_relative(const Mount& mount) const {
   if (mount.slave != 0 && is_here(mount.slave)) return true;
   const auto group = groups_.find(mount.shared);
-  return mount.shared != 0 && group != groups_.end() && (group->second.members > 1 || group->second.has_slaves);
+  return mount.shared != 0 && group != groups_.end() &&
+         (group->second.members > 1 || group->second.has_slaves);
 }
 
 // Of the master's group, which it joins for that.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Which mounts of a namespace see what is mounted in others of it: peers, and slaves of these.
 //
-// A group is made again by one of its mounts, which shows all that the others do: these join it (MOVE_MOUNT_SET_GROUP of
-// move_mount(2), since Linux 5.15).  Who is in a group outside of the namespace, or a slave of one, is not seen to here.
+// A group is made again by one of its mounts, which shows all that the others do: these join it
+// (MOVE_MOUNT_SET_GROUP of move_mount(2), since Linux 5.15).  Who is in a group outside of the namespace, or
+// a slave of one, is not seen to here.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,8 @@ class MountGroups {
   [[nodiscard]] bool has_outer_master(const Mount& mount) const;
   // Is it in a group with others of the namespace, or a slave or master of some?
   [[nodiscard]] bool has_relative(const Mount& mount) const;
-  // Of all of these, which are private, or slaves of what is outside: by their index in the tree.  Throws Error.
+  // Of all of these, which are private, or slaves of what is outside: by their index in the tree.  Throws
+  // Error.
   void restore(const std::map<std::size_t, UniqueFd>& mounts) const;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What of a job needs a place in one of its mount namespaces: what is mounted there and cannot be taken away hides it.
+// What of a job needs a place in one of its mount namespaces: what is mounted there and cannot be taken away
+// hides it.
 #include <algorithm>
 
 #include "context/mountinfo.h"
@@ -28,15 +29,18 @@ class Uses {
 
 bool Uses::of_mounts() const {
   const MountTree& tree = *context_.namespaces.at(ns_).mnt;
-  return std::any_of(tree.mounts.begin(), tree.mounts.end(), [this](const Mount& mount) { return is_below(mount.point); });
+  return std::any_of(tree.mounts.begin(), tree.mounts.end(),
+                     [this](const Mount& mount) { return is_below(mount.point); });
 }
 
 // A socket's name, and what is watched, are looked for from wherever the process is.
 bool Uses::of_file(const File& file) const {
   if (file.head.mnt == ns_ && is_below(file.path)) return true;
-  if ((file.socket && is_below(file.socket->path)) || (file.connection && is_below(file.connection->path))) return true;
+  if ((file.socket && is_below(file.socket->path)) || (file.connection && is_below(file.connection->path)))
+    return true;
   const auto covers = [this](const auto& watched) { return is_below(watched.path); };
-  if (file.inotify && std::any_of(file.inotify->watches.begin(), file.inotify->watches.end(), covers)) return true;
+  if (file.inotify && std::any_of(file.inotify->watches.begin(), file.inotify->watches.end(), covers))
+    return true;
   return file.fanotify && std::any_of(file.fanotify->marks.begin(), file.fanotify->marks.end(), covers);
 }
 
@@ -50,8 +54,10 @@ bool Uses::of_process(const Process& process) const {
 
 bool Uses::any() const {
   return of_mounts() ||
-         std::any_of(context_.files.begin(), context_.files.end(), [this](const auto& entry) { return of_file(entry.second); }) ||
-         std::any_of(context_.processes.begin(), context_.processes.end(), [this](const Process& one) { return of_process(one); });
+         std::any_of(context_.files.begin(), context_.files.end(),
+                     [this](const auto& entry) { return of_file(entry.second); }) ||
+         std::any_of(context_.processes.begin(), context_.processes.end(),
+                     [this](const Process& one) { return of_process(one); });
 }
 
 // What would be bound from below it is not there.
@@ -70,7 +76,8 @@ bool uses_place(const Context& context, std::uint32_t ns, const std::string& pla
   return Uses(context, ns, place).any();
 }
 
-std::vector<std::string> places_in(const MountsToBuild& wanted, const std::vector<Mount>& sources, const std::string& point) {
+std::vector<std::string> places_in(const MountsToBuild& wanted, const std::vector<Mount>& sources,
+                                   const std::string& point) {
   const MountTree& tree = wanted.tree;
   std::vector<std::string> places;
   if (!wanted.changes_root) places.push_back(point);
@@ -90,7 +97,8 @@ bool may_stay(const Context& context, std::uint32_t ns, const std::string& point
   const std::vector<Mount>& sources = base == 0 ? tree.outer : context.namespaces.at(base).mnt->mounts;
   if (hides_source(tree, sources, point)) return false;
   const std::vector<std::string> places = places_in(mounts_to_build(context, ns), sources, point);
-  return std::none_of(places.begin(), places.end(), [&](const std::string& place) { return uses_place(context, ns, place); });
+  return std::none_of(places.begin(), places.end(),
+                      [&](const std::string& place) { return uses_place(context, ns, place); });
 }
 
 }  // namespace cryo

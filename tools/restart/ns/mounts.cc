@@ -161,7 +161,12 @@ std::vector<Mount> own_mounts() {
 class MountBuilder {
  public:
   MountBuilder(const MountsToBuild& wanted, const MountHelp& help, std::uint32_t pid_ns)
-      : tree_(wanted.tree), base_(wanted.base), changes_root_(wanted.changes_root), help_(help), pid_ns_(pid_ns), groups_(wanted.tree) {}
+      : tree_(wanted.tree),
+        base_(wanted.base),
+        changes_root_(wanted.changes_root),
+        help_(help),
+        pid_ns_(pid_ns),
+        groups_(wanted.tree) {}
 
   void build();
 
@@ -203,9 +208,9 @@ class MountBuilder {
   std::uint32_t pid_ns_;
   std::vector<Mount> now_;
   std::map<std::size_t, Source> sources_;
-  std::map<std::size_t, UniqueFd> parts_;        // detached
+  std::map<std::size_t, UniqueFd> parts_;  // detached
   const MountGroups groups_;
-  std::map<std::size_t, UniqueFd> in_groups_;  // of each mount, as long as a path leads there
+  std::map<std::size_t, UniqueFd> in_groups_;    // of each mount, as long as a path leads there
   bool last_ = false;                            // time that the tree is gone through
   std::map<std::uint32_t, std::size_t> placed_;  // by its id now
 };
@@ -277,7 +282,8 @@ MountBuilder::Source MountBuilder::copy_of_path(const std::string& path) const {
   return {std::move(tree), errno};
 }
 
-// What is mounted later than the rest is made of what the namespace shows by then, as what it was copied from is out of reach.
+// What is mounted later than the rest is made of what the namespace shows by then, as what it was copied from
+// is out of reach.
 std::optional<std::string> MountBuilder::source_inside(const Mount& wanted) const {
   std::vector<Mount> placed;
   for (const auto& [id, other] : placed_)
@@ -290,11 +296,12 @@ MountBuilder::Source MountBuilder::copy_source(const Mount& wanted) const {
   return path ? copy_of_path(*path) : Source{};
 }
 
-// As long as nothing covers them, and they are mounted: the job may have what they were bound from no more.  What is
-// there in any case needs none, so an error is told when it is missed.
+// As long as nothing covers them, and they are mounted: the job may have what they were bound from no more.
+// What is there in any case needs none, so an error is told when it is missed.
 void MountBuilder::copy_sources(std::size_t root) {
   for (std::size_t i = 0; i < tree_.mounts.size(); ++i)
-    if (tree_.kinds[i].kind == CRYO_MOUNT_BIND && (i != root || changes_root_)) sources_.emplace(i, copy_source(tree_.mounts[i]));
+    if (tree_.kinds[i].kind == CRYO_MOUNT_BIND && (i != root || changes_root_))
+      sources_.emplace(i, copy_source(tree_.mounts[i]));
 }
 
 // Of what has been made before the tree, or is bound.
@@ -308,11 +315,13 @@ UniqueFd MountBuilder::take_root(std::size_t root) {
   sources_.erase(root);
   errno = source.error;
   if (!source.tree)
-    fail_errno("mount {}: cannot take {} as the root directory", mount.point, source_of(sources(), mount).value_or("?"));
+    fail_errno("mount {}: cannot take {} as the root directory", mount.point,
+               source_of(sources(), mount).value_or("?"));
   return std::move(source.tree);
 }
 
-// On top of what is there, which then goes with all that is mounted in it: nothing of it can be reached any more.
+// On top of what is there, which then goes with all that is mounted in it: nothing of it can be reached any
+// more.
 void MountBuilder::change_root(std::size_t root) {
   const Mount& mount = tree_.mounts[root];
   const UniqueFd top = take_root(root);
@@ -331,22 +340,25 @@ bool MountBuilder::is_within(std::uint32_t id, std::uint32_t top) const {
   return true;
 }
 
-// Not what covers `mount`, when that is to stay.  Of several at one place the last one goes.  To who owns the namespace by a
-// user namespace the kernel gives cr_restart's locked: they stay, as the check has said.
+// Not what covers `mount`, when that is to stay.  Of several at one place the last one goes.  To who owns the
+// namespace by a user namespace the kernel gives cr_restart's locked: they stay, as the check has said.
 bool MountBuilder::unmount(const Mount& mount) const {
   struct statx at {};
-  const bool found = ::statx(AT_FDCWD, mount.point.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_MNT_ID, &at) == 0;
-  if (found ? !is_within(static_cast<std::uint32_t>(at.stx_mnt_id), mount.id) : errno == ENOENT || errno == ENOTDIR)
+  const bool found =
+      ::statx(AT_FDCWD, mount.point.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_MNT_ID, &at) == 0;
+  if (found ? !is_within(static_cast<std::uint32_t>(at.stx_mnt_id), mount.id)
+            : errno == ENOENT || errno == ENOTDIR)
     return false;
   if (::umount2(mount.point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0) {
     if (errno == EINVAL && !help_.uses(mount.point)) return false;
-    fail(ESTALE, "mount {} ({}): not a mount of the job, and cannot unmount it: {}",
-         mount.point, mount.type, errno_text(errno));
+    fail(ESTALE, "mount {} ({}): not a mount of the job, and cannot unmount it: {}", mount.point, mount.type,
+         errno_text(errno));
   }
   return true;
 }
 
-// What cr_restart has there, and the job has not.  The kernel gives the number of what has gone to the next one.
+// What cr_restart has there, and the job has not.  The kernel gives the number of what has gone to the next
+// one.
 void MountBuilder::take_away(std::uint32_t parent) {
   for (bool any = true; any;) {
     any = false;
@@ -452,8 +464,8 @@ void MountBuilder::visit(std::size_t wanted, std::uint32_t id) {
   }
 }
 
-// At the end, so that nothing that is mounted meanwhile is seen elsewhere, too.  What one process cannot mount yet, the next one
-// does: then all are there.
+// At the end, so that nothing that is mounted meanwhile is seen elsewhere, too.  What one process cannot
+// mount yet, the next one does: then all are there.
 void MountBuilder::restore_groups() {
   if (placed_.size() != tree_.mounts.size()) return;
   groups_.restore(in_groups_);
@@ -491,8 +503,8 @@ void MountBuilder::build() {
   const auto own = std::find_if(now_.begin(), now_.end(), [this](const Mount& m) { return is_top(now_, m); });
   if (own == now_.end()) fail(EIO, "cr_restart's own root directory is no mount");
   if (changes_root_ && (own->type != tree_.mounts[root].type || own->root != tree_.mounts[root].root))
-    fail(ESTALE, "mount /: {} of a {} is there now instead of {} of a {}", own->root, own->type, tree_.mounts[root].root,
-         tree_.mounts[root].type);
+    fail(ESTALE, "mount /: {} of a {} is there now instead of {} of a {}", own->root, own->type,
+         tree_.mounts[root].root, tree_.mounts[root].type);
   // What is left in the first run can be had in the second.
   const std::uint32_t top = own->id;
   for (last_ = first;; last_ = true) {
@@ -606,13 +618,15 @@ const Mount* out_of_reach_later(const MountsToBuild& wanted) {
   for (bool more = true; more;) {
     more = false;
     for (std::size_t i = 0; i < tree.mounts.size(); ++i)
-      if (tree.kinds[i].pid_ns != 0 || late.contains(tree.mounts[i].parent)) more |= late.insert(tree.mounts[i].id).second;
+      if (tree.kinds[i].pid_ns != 0 || late.contains(tree.mounts[i].parent))
+        more |= late.insert(tree.mounts[i].id).second;
   }
   for (const Mount& mount : tree.mounts)
     if (!late.contains(mount.id)) early.push_back(mount);
   for (std::size_t i = 0; i < tree.mounts.size(); ++i) {
     const cryo_mount& kind = tree.kinds[i];
-    const bool inside = kind.kind == CRYO_MOUNT_BIND ? wanted.changes_root : kind.kind == CRYO_MOUNT_AGAIN && kind.pid_ns == 0;
+    const bool inside = kind.kind == CRYO_MOUNT_BIND ? wanted.changes_root
+                                                     : kind.kind == CRYO_MOUNT_AGAIN && kind.pid_ns == 0;
     if (inside && late.contains(kind.id) && !source_of(early, tree.mounts[i])) return &tree.mounts[i];
   }
   return nullptr;

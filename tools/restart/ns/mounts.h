@@ -52,8 +52,8 @@ struct MountsToBuild {
 };
 [[nodiscard]] MountsToBuild mounts_to_build(const Context& context, std::uint32_t ns);
 
-// In a copy, that the caller has just got: what the job had.  Proc file systems of other pid namespaces are left to the first
-// processes there that are in these.  Throws Error.
+// In a copy, that the caller has just got: what the job had.  Proc file systems of other pid namespaces are
+// left to the first processes there that are in these.  Throws Error.
 void build_mounts(const MountsToBuild& wanted, const MountHelp& help);
 // By the first process of `pid_ns` in the mount namespace: those.  Throws Error.
 void build_late_mounts(const MountsToBuild& wanted, const MountHelp& help, std::uint32_t pid_ns);
@@ -71,18 +71,20 @@ void build_late_mounts(const MountsToBuild& wanted, const MountHelp& help, std::
 
 // Does anything of the job in the mount namespace `ns` lie at `place`, or below it?
 [[nodiscard]] bool uses_place(const Context& context, std::uint32_t ns, const std::string& place);
-// Where in the namespace a mount is going to be that is at `point` in what it is made of: there, unless the root directory is
-// another one, and with each bind mount that it is a part of.
-[[nodiscard]] std::vector<std::string> places_in(const MountsToBuild& wanted, const std::vector<Mount>& sources,
-                                                 const std::string& point);
-// Can what is mounted at `point`, where `ns` is copied from, be left there without hiding anything of the job?
+// Where in the namespace a mount is going to be that is at `point` in what it is made of: there, unless the
+// root directory is another one, and with each bind mount that it is a part of.
+[[nodiscard]] std::vector<std::string> places_in(const MountsToBuild& wanted,
+                                                 const std::vector<Mount>& sources, const std::string& point);
+// Can what is mounted at `point`, where `ns` is copied from, be left there without hiding anything of the
+// job?
 [[nodiscard]] bool may_stay(const Context& context, std::uint32_t ns, const std::string& point);
 
 // Where what `wanted` shows is to be had, of `mounts`; nothing: nowhere.
 [[nodiscard]] std::optional<std::string> source_path(const std::vector<Mount>& mounts, const Mount& wanted);
 
 // Where cr_restart finds what a file's path leads to; nothing: nowhere before the namespace is there.
-[[nodiscard]] std::optional<std::string> outer_path(const Context& context, std::uint32_t mnt, const std::string& path);
+[[nodiscard]] std::optional<std::string> outer_path(const Context& context, std::uint32_t mnt,
+                                                    const std::string& path);
 [[nodiscard]] std::optional<std::string> outer_path(const Context& context, const File& file);
 // Of which pid namespace of the context a file of /proc tells; 0: the requester's.
 [[nodiscard]] std::uint32_t proc_namespace_of(const Context& context, const File& file);

@@ -164,7 +164,8 @@ void set_clocks(const Clocks& clocks) {
   std::string name;
   for (std::int64_t seconds = 0, ns = 0; file >> name >> seconds >> ns;) {
     const bool monotonic = name == "monotonic";
-    const std::int64_t machine = now(monotonic ? CLOCK_MONOTONIC : CLOCK_BOOTTIME) - (seconds * kNsPerSec + ns);
+    const std::int64_t machine =
+        now(monotonic ? CLOCK_MONOTONIC : CLOCK_BOOTTIME) - (seconds * kNsPerSec + ns);
     const std::int64_t offset = (monotonic ? clocks.monotonic_ns : clocks.boottime_ns) - machine;
     const std::int64_t down = offset >= 0 ? offset / kNsPerSec : -((-offset + kNsPerSec - 1) / kNsPerSec);
     text += fmt::format("{} {} {}\n", name, down, offset - down * kNsPerSec);

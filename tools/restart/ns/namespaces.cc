@@ -156,8 +156,8 @@ void Namespaces::join_users(std::uint32_t id) const {
   act_as(id, context_.namespaces.at(id).user->owner_uid);
 }
 
-// A socket is where it was made, whatever is done with it from elsewhere.  In a user namespace of the job it is that of the
-// one who owns it.
+// A socket is where it was made, whatever is done with it from elsewhere.  In a user namespace of the job it
+// is that of the one who owns it.
 UniqueFd Namespaces::socket(std::uint32_t net, int family, int type, int protocol, std::uint64_t also) const {
   const auto make = [&] {
     UniqueFd fd(as_maker([&] { return ::socket(family, type | SOCK_CLOEXEC, protocol); }, also));

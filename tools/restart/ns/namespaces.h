@@ -28,15 +28,16 @@ class Namespaces {
   void enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first = false) const;
   // In the network namespace `net`, 0: here.  Throws Error.
   // `also`: capabilities that this takes.
-  [[nodiscard]] UniqueFd socket(std::uint32_t net, int family, int type, int protocol, std::uint64_t also = 0) const;
+  [[nodiscard]] UniqueFd socket(std::uint32_t net, int family, int type, int protocol,
+                                std::uint64_t also = 0) const;
   // By the user whom SO_PEERCRED is to show.
   [[nodiscard]] FdPair socket_pair(std::uint32_t net, int type, std::uint32_t uid, std::uint32_t gid) const;
   // A descriptor of the namespace `id`, or of cr_restart's own one of this type.  Throws Error.
   [[nodiscard]] UniqueFd file_of(std::uint32_t id, std::uint32_t type) const;
   // Calls `work` in the ipc namespace `id`, as in helper_process.h.
   [[nodiscard]] UniqueFd inside_ipc(std::uint32_t id, const std::function<UniqueFd()>& work) const;
-  // The same in the mount namespace `id`; names there are those of who the caller says, or, in a user namespace of the job, of who owns
-  // that.
+  // The same in the mount namespace `id`; names there are those of who the caller says, or, in a user
+  // namespace of the job, of who owns that.
   [[nodiscard]] UniqueFd inside_mounts(std::uint32_t id, const std::function<UniqueFd()>& work) const;
   // What user or group `id` of cr_restart's user namespace is called in that of who owns the namespace `ns`.
   [[nodiscard]] std::uint32_t id_inside(std::uint32_t ns, std::uint32_t id, bool group) const;

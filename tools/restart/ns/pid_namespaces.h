@@ -43,8 +43,8 @@ class PidNamespaces {
   std::map<std::uint32_t, FdPair> boxes_;  // to leave it in, to take it from: parked
 };
 
-// If nobody is in what the process has for its children: by the process itself, which forks nothing of its own from
-// then on, and has no other threads yet.  Throws Error.
+// If nobody is in what the process has for its children: by the process itself, which forks nothing of its
+// own from then on, and has no other threads yet.  Throws Error.
 void make_empty_for_children(const Context& context, const Process& process);
 
 void check_pid_namespaces(const Context& context, const RestartOptions& options, Findings& findings);

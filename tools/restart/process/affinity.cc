@@ -49,14 +49,16 @@ CpuMask mask_of(const std::string& text) {
   std::size_t at = 0;
   const auto number = [&] {
     std::size_t value = 0;
-    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) value = value * 10 + static_cast<std::size_t>(text[at] - '0');
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
+      value = value * 10 + static_cast<std::size_t>(text[at] - '0');
     return value;
   };
   for (; at < text.size(); ++at) {
     const std::size_t first = number();
     std::size_t last = first;
     if (at < text.size() && text[at] == '-') ++at, last = number();
-    for (std::size_t cpu = first; cpu <= last && cpu < kWords * 64; ++cpu) mask[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
+    for (std::size_t cpu = first; cpu <= last && cpu < kWords * 64; ++cpu)
+      mask[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
   }
   return mask;
 }
@@ -72,7 +74,8 @@ CpuMask cpus_to_be_had() {
 
 CpuMask cpus_to_be_had(const Context& context, std::size_t process, const CpuMask& by_caller) {
   const std::string& group = context.processes[process].cgroup;
-  if (group.empty() || cgroup_mount().empty() || !cgroup_obstacle(context, process, false).empty()) return by_caller;
+  if (group.empty() || cgroup_mount().empty() || !cgroup_obstacle(context, process, false).empty())
+    return by_caller;
   std::string text;
   std::ifstream file(cgroup_mount() + group + "/cpuset.cpus.effective");
   return std::getline(file, text) ? mask_of(text) : by_caller;
@@ -125,7 +128,8 @@ CpuMask cpus_here() {
 }
 
 CpuMask affinity_here(const Thread& thread, const CpuMask& of_job, const CpuMask& there) {
-  return is_unbound_here(thread.cpus, of_job, there) ? every_cpu(std::max(thread.cpus.size(), of_job.size())) : thread.cpus;
+  return is_unbound_here(thread.cpus, of_job, there) ? every_cpu(std::max(thread.cpus.size(), of_job.size()))
+                                                     : thread.cpus;
 }
 
 std::size_t affinity_size(const Thread& thread) {

@@ -47,8 +47,8 @@ enum class Reach {
   kRights,  // with those of the process
 };
 
-// The context names the group, and its limits end at its edge. What the kernel allows an ordinary user he could do anyhow; whoever
-// may write to all groups would have a job leave the one that it is accounted to.
+// The context names the group, and its limits end at its edge. What the kernel allows an ordinary user he
+// could do anyhow; whoever may write to all groups would have a job leave the one that it is accounted to.
 Reach reach_of(const std::string& path) {
   if ((path + "/").find("/../") != std::string::npos) return Reach::kNone;
   // The one that cr_restart was started in: the check has asked before any process was made, and moved.
@@ -57,10 +57,12 @@ Reach reach_of(const std::string& path) {
   return g_reach_outer ? Reach::kRights : Reach::kNone;
 }
 
-// The kernel asks whether who moves a process may write to that file of the innermost group that has both, too.
+// The kernel asks whether who moves a process may write to that file of the innermost group that has both,
+// too.
 std::string common_group(const std::string& one, const std::string& other) {
   std::string common = one;
-  while (common.size() > 1 && !is_within(other, common)) common.resize(std::max<std::size_t>(common.rfind('/'), 1));
+  while (common.size() > 1 && !is_within(other, common))
+    common.resize(std::max<std::size_t>(common.rfind('/'), 1));
   return common == "/" ? "" : common;
 }
 
@@ -107,7 +109,8 @@ std::string cgroup_obstacle(const Context& context, std::size_t process, bool ma
   return way_obstacle(path, reach_of(path), made);
 }
 
-std::string cgroup_obstacle_of_threads(const Context& context, std::size_t process, const std::string& path, bool made) {
+std::string cgroup_obstacle_of_threads(const Context& context, std::size_t process, const std::string& path,
+                                       bool made) {
   const NamesToCheck theirs(context, {process});
   return way_obstacle(path, reach_of(path), made, "cgroup.threads");
 }
@@ -116,13 +119,15 @@ std::vector<std::string> own_cgroups() {
   const std::string root = cgroup_mount();
   std::vector<std::string> groups;
   if (root.empty()) return groups;
-  for (std::string path = own_cgroup(); path.size() > 1; path.resize(path.rfind('/'))) groups.push_back(root + path);
+  for (std::string path = own_cgroup(); path.size() > 1; path.resize(path.rfind('/')))
+    groups.push_back(root + path);
   return groups;
 }
 
 namespace {
 
-// Nothing that is mounted over it: what is written there is a number, which says something in any other file, too.
+// Nothing that is mounted over it: what is written there is a number, which says something in any other file,
+// too.
 UniqueFd open_in_hierarchy(const std::string& path, const char* name) {
   const UniqueFd root(::open(cgroup_mount().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return UniqueFd();
@@ -156,7 +161,8 @@ void join_cgroup(const Context& context, std::size_t process) {
   if (procs) (void)!::write(procs.get(), "0", 1);
 }
 
-UniqueFd open_cgroup_file(const Context& context, std::size_t process, const std::string& path, const char* name) {
+UniqueFd open_cgroup_file(const Context& context, std::size_t process, const std::string& path,
+                          const char* name) {
   const std::string file = cgroup_mount() + path + "/" + name;
   switch (reach_of(path)) {
     case Reach::kOwn:

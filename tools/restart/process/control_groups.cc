@@ -53,7 +53,8 @@ std::string text_to_write(const CgroupSetting& setting) {
 std::string read_setting(int fd) {
   std::string text;
   char part[4096];
-  for (ssize_t got; (got = ::read(fd, part, sizeof(part))) > 0;) text.append(part, static_cast<std::size_t>(got));
+  for (ssize_t got; (got = ::read(fd, part, sizeof(part))) > 0;)
+    text.append(part, static_cast<std::size_t>(got));
   return text;
 }
 
@@ -119,10 +120,13 @@ std::size_t cgroup_maker(const Context& context, const ControlGroup& group) {
   const auto owns = [&](const Process& process) {
     return process.namespaces.user == 0 && process.creds->head.fsuid == group.head.uid;
   };
-  std::size_t found = first([&](const Process& process) { return is_in(process, group.path) && owns(process); });
+  std::size_t found =
+      first([&](const Process& process) { return is_in(process, group.path) && owns(process); });
   if (found == context.processes.size()) found = first(owns);
-  if (found == context.processes.size()) found = first([&](const Process& process) { return is_in(process, group.path); });
-  if (found == context.processes.size()) found = first([&](const Process& process) { return has_thread_of(process, group); });
+  if (found == context.processes.size())
+    found = first([&](const Process& process) { return is_in(process, group.path); });
+  if (found == context.processes.size())
+    found = first([&](const Process& process) { return has_thread_of(process, group); });
   return found == context.processes.size() ? 0 : found;
 }
 
@@ -171,8 +175,9 @@ void ControlGroups::make() {
 void ControlGroups::make_one(const ControlGroup& group) {
   const std::string directory = root_ + group.path;
   if (names::mkdir(directory, 0700) != 0)
-    return complain(errno, fmt::format("control group {}: cannot be made: {}{}", group.path, errno_text(errno),
-                                       rights_text(context_, cgroup_maker(context_, group))));
+    return complain(errno,
+                    fmt::format("control group {}: cannot be made: {}{}", group.path, errno_text(errno),
+                                rights_text(context_, cgroup_maker(context_, group))));
   created_.add(directory);
   struct statfs system;
   const UniqueFd made = names::open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW);
@@ -197,12 +202,15 @@ void ControlGroups::give_controllers(const ControlGroup& group) {
 // Line by line, as they are set: of each device, for instance. What a new group has already is left alone.
 void ControlGroups::set(const ControlGroup& group, const std::string& name, const std::string& text) {
   const auto problem = [&](const std::string& why) {
-    complain(EINVAL, fmt::format("control group {}: {} cannot be set to '{}': {}", group.path, name, text, why));
+    complain(EINVAL,
+             fmt::format("control group {}: {} cannot be set to '{}': {}", group.path, name, text, why));
   };
   const UniqueFd file = names::open(root_ + group.path + "/" + name, O_RDWR | O_NOFOLLOW);
   struct stat now;
-  if (!file) return problem(errno == ENOENT ? "the group above it does not have the controller" : errno_text(errno));
-  if (::fstat(file.get(), &now) != 0 || !S_ISREG(now.st_mode) || !(now.st_mode & kReadable) || !(now.st_mode & kWritable))
+  if (!file)
+    return problem(errno == ENOENT ? "the group above it does not have the controller" : errno_text(errno));
+  if (::fstat(file.get(), &now) != 0 || !S_ISREG(now.st_mode) || !(now.st_mode & kReadable) ||
+      !(now.st_mode & kWritable))
     return problem("it is no setting");
   const std::vector<std::string> there = lines_of(read_setting(file.get()));
   for (const std::string& line : lines_of(text)) {
@@ -214,7 +222,8 @@ void ControlGroups::set(const ControlGroup& group, const std::string& name, cons
 void ControlGroups::set_all(const ControlGroup& group) {
   for (const int rank : {0, 1})
     for (const CgroupSetting& setting : group.settings)
-      if (!is_special(setting.name) && rank_of(setting) == rank) set(group, setting.name, text_to_write(setting));
+      if (!is_special(setting.name) && rank_of(setting) == rank)
+        set(group, setting.name, text_to_write(setting));
 }
 
 // Last: its owner need not be who has made it, nor be allowed to change it.
@@ -231,8 +240,8 @@ void ControlGroups::give_away(const ControlGroup& group) {
     done = done && give(directory + name, head.files_uid, head.files_gid);
   done = done && names::chmod(directory, head.mode) == 0 && give(directory, head.uid, head.gid);
   if (!done)
-    complain(errno, fmt::format("control group {}: cannot be given to user {} and group {}: {}", group.path, head.uid,
-                                head.gid, errno_text(errno)));
+    complain(errno, fmt::format("control group {}: cannot be given to user {} and group {}: {}", group.path,
+                                head.uid, head.gid, errno_text(errno)));
 }
 
 void ControlGroups::move_threads(const ControlGroup& group, const PidOf& pid_of) {
@@ -247,7 +256,8 @@ void ControlGroups::move_threads(const ControlGroup& group, const PidOf& pid_of)
       if (now > 0 && threads && write_once(threads.get(), std::to_string(now))) continue;
       const int error = now > 0 ? errno : ESRCH;
       if (makes())
-        complain(error, fmt::format("thread {}: cannot be in the control group {}: {}", tid, group.path, errno_text(error)));
+        complain(error, fmt::format("thread {}: cannot be in the control group {}: {}", tid, group.path,
+                                    errno_text(error)));
     }
   }
 }
@@ -255,7 +265,9 @@ void ControlGroups::move_threads(const ControlGroup& group, const PidOf& pid_of)
 // It is in one already as a rule, for what it has done until now.
 void ControlGroups::move_process(std::size_t index, pid_t pid) {
   const Process& process = context_.processes[index];
-  if (pid <= 0 || process.cgroup.empty() || group_in(read_proc(fmt::format("{}/cgroup", pid))) == process.cgroup) return;
+  if (pid <= 0 || process.cgroup.empty() ||
+      group_in(read_proc(fmt::format("{}/cgroup", pid))) == process.cgroup)
+    return;
   const UniqueFd procs = open_cgroup_file(context_, index, process.cgroup, "cgroup.procs");
   if (!procs || !write_once(procs.get(), std::to_string(pid))) refused_[index] = errno;
 }
@@ -267,11 +279,12 @@ void ControlGroups::look_at_process(std::size_t index, pid_t pid) {
   if (now == process.cgroup) return;
   const auto refused = refused_.find(index);
   const std::string why = refused == refused_.end() ? "" : fmt::format(": {}", errno_text(refused->second));
-  complain(EPERM, fmt::format("pid {}: is in the control group {}, not {}{}{}", process.head.pid, now, process.cgroup, why,
-                              rights_text(context_, index)));
+  complain(EPERM, fmt::format("pid {}: is in the control group {}, not {}{}{}", process.head.pid, now,
+                              process.cgroup, why, rights_text(context_, index)));
 }
 
-// A thread that has said that it is there may still be on its way into the module: frozen before it has come there, it does not come.
+// A thread that has said that it is there may still be on its way into the module: frozen before it has come
+// there, it does not come.
 void ControlGroups::wait_for_parked(const PidOf& pid_of) const {
   constexpr int kTries = 30000;  // of a millisecond
   int left = kTries;

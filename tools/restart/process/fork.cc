@@ -144,7 +144,8 @@ pid_t fork_with_pid(const ForkRequest& request) {
     // Somebody has the id, often for a moment only.
     const bool is_taken = pid < 0 && errno == EEXIST;
     if (pid < 0 && !is_taken) fail_errno("cannot create the process");
-    if (!is_taken && (request.pid == 0 || pid == request.pid) && may_have(request, pid) && has_outer_pid(request, pid)) {
+    if (!is_taken && (request.pid == 0 || pid == request.pid) && may_have(request, pid) &&
+        has_outer_pid(request, pid)) {
       if (request.shared != nullptr) request.shared->let_go();
       return pid;
     }

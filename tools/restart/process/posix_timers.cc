@@ -22,7 +22,6 @@ const StepKind kPosixTimerStep("restore a POSIX timer", [](const FailedCall& cal
   return fmt::format("cannot restore POSIX timer {}", call.index);
 });
 
-
 constexpr std::int64_t kNoOverrun = -1;  // no expiration that no signal has told of: cryo_posix_timer.overrun
 
 // The beginning of siginfo_t of a timer's signal.
@@ -127,7 +126,8 @@ std::int32_t counted_thread(const cryo_posix_timer& timer) {
 }
 
 std::string of_lost_thread(const cryo_posix_timer& timer, std::int32_t thread) {
-  return fmt::format("POSIX timer {} belongs to thread {}, which --no-restore-pid cannot restore", timer.id, thread);
+  return fmt::format("POSIX timer {} belongs to thread {}, which --no-restore-pid cannot restore", timer.id,
+                     thread);
 }
 
 std::int32_t TimerPlanner::tid(const cryo_posix_timer& timer, std::int32_t saved) const {

@@ -37,9 +37,11 @@ void raise_limits(const Process& process) {
     limit.rlim_cur = i == RLIMIT_CORE ? 0 : limit.rlim_max;
     if (limit.rlim_max == own && limit.rlim_cur == before) continue;
     if (::setrlimit(resource, &limit) == 0) continue;
-    if (errno != EPERM || !is_of_machine(i)) fail_errno("cannot set the hard limit of {} to {}", limit_name(i), limit.rlim_max);
+    if (errno != EPERM || !is_of_machine(i))
+      fail_errno("cannot set the hard limit of {} to {}", limit_name(i), limit.rlim_max);
     limit = {own, own};  // the check has warned
-    if (::setrlimit(resource, &limit) != 0) fail_errno("cannot set the hard limit of {} to {}", limit_name(i), own);
+    if (::setrlimit(resource, &limit) != 0)
+      fail_errno("cannot set the hard limit of {} to {}", limit_name(i), own);
   }
 }
 
@@ -53,8 +55,8 @@ cryo_rlimit limit_here(const Process& process, std::uint32_t resource) {
   return limit;
 }
 
-void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& options, const FileStore& store,
-                     std::uint64_t created_ns) {
+void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& options,
+                     const FileStore& store, std::uint64_t created_ns) {
   const std::string path = options.relocations.apply(cwd.path);
   if (cwd.head.flags & CRYO_PATH_DELETED) {
     const UniqueFd& directory = store.directories.at({tree, cwd.head.dev, cwd.head.ino});
@@ -66,18 +68,21 @@ void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& 
 
 void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
                  std::uint64_t created_ns) {
-  enter_directory(*process.cwd, tree_of(options, process, process.threads.front()), options, store, created_ns);
+  enter_directory(*process.cwd, tree_of(options, process, process.threads.front()), options, store,
+                  created_ns);
 }
 
 namespace {
 
-// Session keyrings outlast setuid(2): a job of another user would find the keys of the administrator who restarts it.
+// Session keyrings outlast setuid(2): a job of another user would find the keys of the administrator who
+// restarts it.
 void leave_session_keyring(const Process& process) {
   const cryo_creds& to = process.creds->head;
   const uid_t own = ::getuid();
   const bool is_own = process.namespaces.user == 0 && to.uid == own && to.euid == own && to.suid == own;
   if (is_own || (::geteuid() != 0 && !is_capable(CAP_SETUID))) return;
-  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS && errno != EOPNOTSUPP)
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS &&
+      errno != EOPNOTSUPP)
     fail_errno("pid {}: cannot get a session keyring of its own", process.head.pid);
 }
 

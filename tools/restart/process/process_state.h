@@ -24,8 +24,8 @@ void raise_limits(const Process& process);
 // who is said to have it (names.h).  `created_ns`: of the context.
 struct FileStore;
 struct TreeOf;
-void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& options, const FileStore& store,
-                     std::uint64_t created_ns);
+void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& options,
+                     const FileStore& store, std::uint64_t created_ns);
 void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
                  std::uint64_t created_ns);
 // oom_score_adj, subreaper, no_new_privs, personality without what changes mmap(2).

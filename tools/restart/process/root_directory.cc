@@ -44,8 +44,7 @@ std::string root_problem(const CheckInput& input, const Root& root, const std::s
     code = errno;
   }
   if (!fd)
-    return fmt::format("cannot be opened: {} (--relocate=OLD=NEW if it is elsewhere now)",
-                       errno_text(code));
+    return fmt::format("cannot be opened: {} (--relocate=OLD=NEW if it is elsewhere now)", errno_text(code));
   if (!is_other(root, input.options, path, fd.get())) return {};
   code = ESTALE;
   return fmt::format(
@@ -110,7 +109,8 @@ void enter_root(const std::string& root) {
     own.emplace();
     if (result == 0) result = ::unshare(CLONE_NEWUSER);
   }
-  if (result != 0 || names::chroot_here() != 0) fail_errno("cannot make {} the root directory for a socket's name", root);
+  if (result != 0 || names::chroot_here() != 0)
+    fail_errno("cannot make {} the root directory for a socket's name", root);
 }
 
 bool may_enter_root() {
@@ -121,7 +121,8 @@ bool may_enter_root() {
     return file >> number ? number : -1;
   };
   // The latter is Debian's.
-  return number_in("/proc/sys/user/max_user_namespaces") > 0 && number_in("/proc/sys/kernel/unprivileged_userns_clone") != 0;
+  return number_in("/proc/sys/user/max_user_namespaces") > 0 &&
+         number_in("/proc/sys/kernel/unprivileged_userns_clone") != 0;
 }
 
 }  // namespace cryo

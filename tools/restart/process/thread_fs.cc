@@ -20,34 +20,42 @@ namespace cryo {
 namespace {
 
 std::string directory_failure(bool root, const FailedCall& call) {
-  if (call.index != 0) return fmt::format("cannot give thread {} a {} directory of its own", call.index, root ? "root" : "working");
+  if (call.index != 0)
+    return fmt::format("cannot give thread {} a {} directory of its own", call.index,
+                       root ? "root" : "working");
   return root ? "cannot change its root directory" : "cannot return to its working directory";
 }
 
-const StepKind kRootStep("change a root directory", [](const FailedCall& call) { return directory_failure(true, call); });
-const StepKind kThreadDirectoryStep("change a working directory", [](const FailedCall& call) { return directory_failure(false, call); });
+const StepKind kRootStep("change a root directory",
+                         [](const FailedCall& call) { return directory_failure(true, call); });
+const StepKind kThreadDirectoryStep("change a working directory",
+                                    [](const FailedCall& call) { return directory_failure(false, call); });
 
 }  // namespace
 
-
 ThreadDirectories::ThreadDirectories(const Process& process, const RestartOptions& options,
                                      const FileStore& store, std::uint64_t created_ns)
-    : process_(process),
-      other_roots_(std::ranges::any_of(process.threads, [](const Thread& thread) { return thread.root.has_value(); })) {
+    : process_(process), other_roots_(std::ranges::any_of(process.threads, [](const Thread& thread) {
+        return thread.root.has_value();
+      })) {
   for (const Thread& thread : process.threads) {
     if (!thread.fs || thread.fs->head.same_as != thread.head.tid) continue;
-    enter_directory({thread.fs->head.cwd, thread.fs->path}, tree_of(options, process_, thread), options, store, created_ns);
+    enter_directory({thread.fs->head.cwd, thread.fs->path}, tree_of(options, process_, thread), options,
+                    store, created_ns);
     add(thread.head.tid, thread.fs->head.umask, root_of(thread, options, created_ns));
   }
 }
 
 void ThreadDirectories::note_own(const RestartOptions& options, std::uint64_t created_ns) {
-  if (!empty() || other_roots_) add(0, process_.head.umask, root_of(process_.threads.front(), options, created_ns));
+  if (!empty() || other_roots_)
+    add(0, process_.head.umask, root_of(process_.threads.front(), options, created_ns));
 }
 
 // As the caller sees it, who has the usual one.
-UniqueFd ThreadDirectories::root_of(const Thread& thread, const RestartOptions& options, std::uint64_t created_ns) const {
-  if (thread.root) return open_root(*thread.root, options, created_ns, is_on_made_mount(process_, *thread.root));
+UniqueFd ThreadDirectories::root_of(const Thread& thread, const RestartOptions& options,
+                                    std::uint64_t created_ns) const {
+  if (thread.root)
+    return open_root(*thread.root, options, created_ns, is_on_made_mount(process_, *thread.root));
   if (!other_roots_) return {};
   UniqueFd fd = names::open("/", O_PATH | O_DIRECTORY);
   if (!fd) fail_errno("cannot open the root directory");
@@ -106,7 +114,8 @@ void ThreadDirectories::plan_directories(std::int32_t owner, CallList& calls, St
   calls.add(kThreadDirectoryStep, index, SYS_umask, directory->umask);
 }
 
-void ThreadDirectories::plan_before(std::uint32_t index, std::uint32_t previous, CallList& calls, StubArea& area) const {
+void ThreadDirectories::plan_before(std::uint32_t index, std::uint32_t previous, CallList& calls,
+                                    StubArea& area) const {
   // The leader has its own to begin with: it must not take that away from the first who share it.
   const bool first = previous == 0;
   if (empty() || (!first && owner_of(index) == owner_of(previous))) return;

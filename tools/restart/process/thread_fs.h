@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Root directories other than the usual one, and working directories and umasks that threads do not share with their process.
+// Root directories other than the usual one, and working directories and umasks that threads do not share
+// with their process.
 //
 // A new thread shares those of the thread that creates it.  So the leader, which creates all, takes on
 // those of each group of threads in turn, unshares, and comes to its own at last.
@@ -47,7 +48,8 @@ class ThreadDirectories {
   [[nodiscard]] bool empty() const { return directories_.empty(); }
   [[nodiscard]] std::int32_t owner_of(std::uint32_t index) const;
   void add(std::int32_t owner, std::uint32_t umask, UniqueFd root);
-  [[nodiscard]] UniqueFd root_of(const Thread& thread, const RestartOptions& options, std::uint64_t created_ns) const;
+  [[nodiscard]] UniqueFd root_of(const Thread& thread, const RestartOptions& options,
+                                 std::uint64_t created_ns) const;
   void plan_change(std::int32_t owner, CallList& calls, StubArea& area) const;
   void plan_directories(std::int32_t owner, CallList& calls, StubArea& area) const;
 

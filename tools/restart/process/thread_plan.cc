@@ -25,10 +25,14 @@
 namespace cryo {
 namespace {
 
-const StepKind kThreadNameStep("set a thread's name", [](const FailedCall&) -> std::string { return "cannot set its name"; });
-const StepKind kThreadPointersStep("register addresses of a thread", [](const FailedCall& call) -> std::string {
-  return call.index != 0 ? "cannot set the list of robust futexes" : "cannot set its clear_child_tid address (set_tid_address)";
-});
+const StepKind kThreadNameStep("set a thread's name",
+                               [](const FailedCall&) -> std::string { return "cannot set its name"; });
+const StepKind kThreadPointersStep("register addresses of a thread",
+                                   [](const FailedCall& call) -> std::string {
+                                     return call.index != 0
+                                                ? "cannot set the list of robust futexes"
+                                                : "cannot set its clear_child_tid address (set_tid_address)";
+                                   });
 const StepKind kAltStackStep("set the alternate signal stack");
 const StepKind kAffinityStep("set the CPU affinity");
 const StepKind kSchedulerStep("set the scheduling policy");
@@ -53,14 +57,13 @@ void plan_no_new_privs(const cryo_thread& head, CallList& calls) {
     calls.add(kCredentialsStep, 8, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-
 constexpr std::uint64_t kSignalSetSize = 8;      // the kernel's sigset_t
 constexpr std::uint64_t kRobustHeadSize = 24;    // struct robust_list_head
 constexpr std::uint32_t kAutodisarm = 1U << 31;  // SS_AUTODISARM
 constexpr std::uint64_t kSchedFlags = 0x7;       // RESET_ON_FORK, RECLAIM, DL_OVERRUN
 constexpr int kIoPriorityProcess = 1;            // IOPRIO_WHO_PROCESS
-constexpr std::size_t kThreadCalls = 25;       // of one thread, the most there can be
-constexpr std::size_t kCredentialCalls = 152;  // capabilities are one call each
+constexpr std::size_t kThreadCalls = 25;         // of one thread, the most there can be
+constexpr std::size_t kCredentialCalls = 152;    // capabilities are one call each
 
 // struct sched_attr of sched_setattr(2), first version; the kernel's header does not go with libc's.
 struct SchedAttributes {
@@ -118,8 +121,14 @@ std::vector<SigInfo> queued_signals(const SignalQueue& queue) {
 
 class ThreadPlanner {
  public:
-  ThreadPlanner(const ThreadPlanInput& input, const CpuMask& job_cpus, const CpuMask& cpus_here, const Thread& thread, StubArea& area)
-      : input_(input), job_cpus_(job_cpus), cpus_here_(cpus_here), thread_(thread), head_(thread.head), area_(area) {}
+  ThreadPlanner(const ThreadPlanInput& input, const CpuMask& job_cpus, const CpuMask& cpus_here,
+                const Thread& thread, StubArea& area)
+      : input_(input),
+        job_cpus_(job_cpus),
+        cpus_here_(cpus_here),
+        thread_(thread),
+        head_(thread.head),
+        area_(area) {}
 
   // `before`: what the leader does before it creates the thread.
   void plan(stub::Thread& out, CallList before);
@@ -170,7 +179,8 @@ void ThreadPlanner::plan_alt_stack() {
 void ThreadPlanner::plan_scheduling() {
   if (!thread_.cpus.empty()) {
     const CpuMask cpus = affinity_here(thread_, job_cpus_, cpus_here_);
-    calls_.add(kAffinityStep, 0, SYS_sched_setaffinity, 0, cpus.size() * sizeof(std::uint64_t), area_.copy(cpus));
+    calls_.add(kAffinityStep, 0, SYS_sched_setaffinity, 0, cpus.size() * sizeof(std::uint64_t),
+               area_.copy(cpus));
   }
   auto* attr = area_.array<SchedAttributes>(1);
   attr->size = kFirstVersion;
@@ -245,7 +255,8 @@ cryo_resume* ThreadPlanner::resume() {
   static_assert(sizeof(resume->restart) == sizeof(head_.restart));
   std::memcpy(&resume->restart, &head_.restart, sizeof(resume->restart));
   if (input_.process.namespaces.time == 0 && !input_.options.time_namespace)
-    resume->restart = after_reboot(resume->restart, static_cast<std::int64_t>(input_.context.system.monotonic_ns));
+    resume->restart =
+        after_reboot(resume->restart, static_cast<std::int64_t>(input_.context.system.monotonic_ns));
   resume->regsets = reinterpret_cast<std::uint64_t>(area_.copy(sets));
   resume->nr_regsets = static_cast<std::uint32_t>(sets.size());
   plan_seccomp(input_.process, thread_, *resume, area_);
@@ -350,7 +361,8 @@ stub::Thread* plan_threads(const ThreadPlanInput& input, StubArea& area, stub::P
   auto* out = area.array<stub::Thread>(threads.size());
   const std::vector<std::uint32_t> order = input.directories.order();
   const CpuMask job_cpus = cpus_of_job(input.context);
-  // Not by binding this process as each thread was: where that has been, somebody else may leave no time for it.
+  // Not by binding this process as each thread was: where that has been, somebody else may leave no time for
+  // it.
   const CpuMask to_be_had = has_cpus(job_cpus) ? cpus_here() : CpuMask();
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     CallList before;
@@ -380,8 +392,9 @@ void plan_leader(const ThreadPlanInput& input, CallList& calls, StubArea& area) 
   plan_limits(process, calls, area);
   plan_credentials(input.credentials, calls, area);
   plan_consent(input, calls, area);
-  // prctl() does not take 2 (suid_dumpable); 0 is the stricter of the others. With a user's ids nobody may get
-  // at the memory that it shares with cr_restart: then it is set when that has gone (CRYO_RESUME_DUMPABLE).
+  // prctl() does not take 2 (suid_dumpable); 0 is the stricter of the others. With a user's ids nobody may
+  // get at the memory that it shares with cr_restart: then it is set when that has gone
+  // (CRYO_RESUME_DUMPABLE).
   const bool others = std::any_of(process.threads.begin(), process.threads.end(),
                                   [](const Thread& thread) { return thread.creds.has_value(); });
   const bool now = process.head.dumpable == 1 && !input.credentials.to && !others;
@@ -408,7 +421,8 @@ std::size_t thread_plan_size(const Process& process, const CredentialChange& cre
       (process.sigactions.size() + process.rlimits.size() + process.itimers.size()) * kCallSize;
   size += kThreadCalls * kCallSize + pending_size(process.pending) + credential_size;
   for (const Thread& thread : process.threads) {
-    if (thread.creds) size += kCredentialCalls * kCallSize + thread.creds->groups.size() * sizeof(std::uint32_t);
+    if (thread.creds)
+      size += kCredentialCalls * kCallSize + thread.creds->groups.size() * sizeof(std::uint32_t);
     size += sizeof(stub::Thread) + sizeof(cryo_resume) + stub::kThreadStackSize + 64;
     size += kThreadCalls * kCallSize + pending_size(thread.pending) + credential_size;
     size += affinity_size(thread) + seccomp_size(thread.seccomp) + kPolicySize;

@@ -5,10 +5,7 @@
 #include "base/units.h"
 
 namespace cryo {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 bool is_alarm_clock(std::int32_t clockid) {
   return clockid == CLOCK_REALTIME_ALARM || clockid == CLOCK_BOOTTIME_ALARM;
@@ -28,7 +25,8 @@ std::int64_t now_on(std::int32_t clockid) {
 }
 
 cryo_restart_block after_reboot(cryo_restart_block wait, std::int64_t saved) {
-  if (wait.kind != CRYO_RESTART_FUTEX || wait.clockid != CLOCK_MONOTONIC || (wait.time_flags & CRYO_TIME_REMAINING) != 0)
+  if (wait.kind != CRYO_RESTART_FUTEX || wait.clockid != CLOCK_MONOTONIC ||
+      (wait.time_flags & CRYO_TIME_REMAINING) != 0)
     return wait;
   const bool waits_for_ever = wait.time_ns == INT64_MAX;
   if (waits_for_ever || now_on(CLOCK_MONOTONIC) >= saved) return wait;

@@ -20,8 +20,8 @@ namespace cryo {
 [[nodiscard]] bool is_calendar_clock(std::int32_t clockid);
 // The clock's time now, in nanoseconds.
 [[nodiscard]] std::int64_t now_on(std::int32_t clockid);
-// A call that waits until a time of CLOCK_MONOTONIC, which is behind where it was at the checkpoint (`saved`, in ns), as after a reboot:
-// waits for what was left. Others are as they were.
+// A call that waits until a time of CLOCK_MONOTONIC, which is behind where it was at the checkpoint (`saved`,
+// in ns), as after a reboot: waits for what was left. Others are as they were.
 [[nodiscard]] cryo_restart_block after_reboot(cryo_restart_block wait, std::int64_t saved);
 [[nodiscard]] timespec timespec_of(std::int64_t ns);
 

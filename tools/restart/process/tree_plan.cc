@@ -32,7 +32,11 @@ cryo_shared_memory in_common(const cryo_shared_memory& a, const cryo_shared_memo
 class TreePlanner {
  public:
   TreePlanner(const Context& context, const RestartOptions& options, RootGroup group)
-      : context_(context), options_(options), root_(root_process(context)), root_group_(group), kin_(context.processes.size()) {
+      : context_(context),
+        options_(options),
+        root_(root_process(context)),
+        root_group_(group),
+        kin_(context.processes.size()) {
     if (group == RootGroup::kThere) groups_.insert(head(root_).pgid);
   }
 
@@ -119,8 +123,8 @@ std::size_t TreePlanner::depth_of_namespace(std::uint32_t ns) const {
 
 bool TreePlanner::leads_session(std::size_t process) const {
   const cryo_process& process_head = head(process);
-  return process_head.sid == process_head.pid &&
-         (process != root_ || options_.restore_sid || has_own_terminal(context_, context_.processes[process]));
+  return process_head.sid == process_head.pid && (process != root_ || options_.restore_sid ||
+                                                  has_own_terminal(context_, context_.processes[process]));
 }
 
 // The session that the job was started in is cr_restart's now, and so is that which its root led,
@@ -521,7 +525,8 @@ TreePlan TreePlanner::plan() {
   check_sharing();
   plan_groups();
   for (std::size_t process = 0; process < context_.processes.size(); ++process)
-    if (head(process).pgid == head(process).pid && group_of(process) == kOuter) plan_.deposed = head(process).pid;
+    if (head(process).pgid == head(process).pid && group_of(process) == kOuter)
+      plan_.deposed = head(process).pid;
   plan_ends();
   return std::move(plan_);
 }

@@ -68,8 +68,9 @@ struct TreePlan {
 
 inline constexpr std::size_t kMaker = 0;
 
-// Index of the process that cr_restart waits for, and ends as.  Of a process or a tree it is the one that was named; of a process
-// group or a session the leader, which need not come first in the context, or who of the job is above it.
+// Index of the process that cr_restart waits for, and ends as.  Of a process or a tree it is the one that was
+// named; of a process group or a session the leader, which need not come first in the context, or who of the
+// job is above it.
 [[nodiscard]] std::size_t root_process(const Context& context);
 
 // Where that process's group is that is to be restored, if its leader is not of the job.
@@ -80,7 +81,8 @@ enum class RootGroup {
 };
 [[nodiscard]] RootGroup root_group(const Context& context);
 
-[[nodiscard]] TreePlan plan_tree(const Context& context, const RestartOptions& options, RootGroup group = RootGroup::kMade);
+[[nodiscard]] TreePlan plan_tree(const Context& context, const RestartOptions& options,
+                                 RootGroup group = RootGroup::kMade);
 
 // Whether the process leads a session that a terminal of the context controls: that takes a session of its
 // own.

@@ -18,7 +18,8 @@ ActAs::ActAs(const Context& context, std::uint32_t uid, std::uint32_t gid) {
   if (kept_->take(rights_of_user(context, uid, gid), Extent::kMaker)) return;
   // Who has no number in the user namespace that this is root of: nobody takes that for root of the machine.
   const int error = errno;
-  if (has_number(own_id_maps().uids, uid)) fail(error, "cannot act as user {} for the moment: {}", uid, errno_text(error));
+  if (has_number(own_id_maps().uids, uid))
+    fail(error, "cannot act as user {} for the moment: {}", uid, errno_text(error));
   kept_.reset();
 }
 

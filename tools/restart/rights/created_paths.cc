@@ -60,8 +60,8 @@ constexpr const char* kFormat = "%zx %lx %lx %lx %lx %lx %lx %lx %zx%n";
 
 std::string text_of(const Made& made) {
   return fmt::format("{:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {:x} {}{}", made.process, made.directory_dev,
-                     made.directory_ino, made.dev, made.ino, made.end, made.of_dev, made.of_ino, made.of.size(), made.of,
-                     made.name);
+                     made.directory_ino, made.dev, made.ino, made.end, made.of_dev, made.of_ino,
+                     made.of.size(), made.of, made.name);
 }
 
 Made made_of(const std::string& text) {
@@ -69,8 +69,8 @@ Made made_of(const std::string& text) {
   int end = 0;
   unsigned long numbers[7] = {};
   std::size_t of = 0;
-  if (std::sscanf(text.c_str(), kFormat, &made.process, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4],
-                  &numbers[5], &numbers[6], &of, &end) == 9 &&
+  if (std::sscanf(text.c_str(), kFormat, &made.process, &numbers[0], &numbers[1], &numbers[2], &numbers[3],
+                  &numbers[4], &numbers[5], &numbers[6], &of, &end) == 9 &&
       static_cast<std::size_t>(end) + of < text.size()) {
     made.of = text.substr(static_cast<std::size_t>(end) + 1, of);
     made.name = text.substr(static_cast<std::size_t>(end) + 1 + of);
@@ -107,11 +107,14 @@ bool remove_path(const Made& made) {
 bool holds(int file, std::uint64_t offset, int part) {
   std::array<char, 65536> theirs, here;
   const off_t size = ::lseek(part, 0, SEEK_END);
-  for (auto data = next_data(part, 0, static_cast<std::uint64_t>(size)); data; data = next_data(part, data->end, static_cast<std::uint64_t>(size)))
+  for (auto data = next_data(part, 0, static_cast<std::uint64_t>(size)); data;
+       data = next_data(part, data->end, static_cast<std::uint64_t>(size)))
     for (std::uint64_t at = data->start; at < data->end;) {
       const std::size_t step = std::min<std::uint64_t>(data->end - at, here.size());
       const ssize_t got = ::pread(part, here.data(), step, static_cast<off_t>(at));
-      if (got <= 0 || ::pread(file, theirs.data(), static_cast<std::size_t>(got), static_cast<off_t>(offset + at)) != got ||
+      if (got <= 0 ||
+          ::pread(file, theirs.data(), static_cast<std::size_t>(got), static_cast<off_t>(offset + at)) !=
+              got ||
           std::memcmp(here.data(), theirs.data(), static_cast<std::size_t>(got)) != 0)
         return false;
       at += static_cast<std::uint64_t>(got);
@@ -119,7 +122,8 @@ bool holds(int file, std::uint64_t offset, int part) {
   return size >= 0;
 }
 
-// Who has been cut may have grown again: it is asked for what was cut off, which is nowhere else then, or so it may be.
+// Who has been cut may have grown again: it is asked for what was cut off, which is nowhere else then, or so
+// it may be.
 bool has_been_cut(const Made& made) {
   struct stat now;
   const UniqueFd of = names::open_regular(made.of), tail = names::open_regular(made.name);
@@ -131,17 +135,20 @@ bool has_been_cut(const Made& made) {
 
 // What a server has been told to cut it may cut when who told it has been killed.
 bool is_served(const std::string& file) {
-  constexpr long kHere[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC};
+  constexpr long kHere[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+                            TMPFS_MAGIC};
   struct statfs system;
   const UniqueFd place = names::open(file, O_PATH);
-  return !place || ::fstatfs(place.get(), &system) != 0 || std::find(std::begin(kHere), std::end(kHere), system.f_type) == std::end(kHere);
+  return !place || ::fstatfs(place.get(), &system) != 0 ||
+         std::find(std::begin(kHere), std::end(kHere), system.f_type) == std::end(kHere);
 }
 
 enum class Taken { kAway, kLeft, kKept };
 
 bool remove_object(const Made& made, bool with_rights_of_process) {
   return std::any_of(std::begin(kCreatedObjects), std::end(kCreatedObjects), [&](const CreatedObject* kind) {
-    return kind->with_rights_of_process == with_rights_of_process && kind->remove(made.name, made.dev, made.ino);
+    return kind->with_rights_of_process == with_rights_of_process &&
+           kind->remove(made.name, made.dev, made.ino);
   });
 }
 
@@ -155,7 +162,8 @@ Taken take_away(const Made& made, const Context* context, Cutting cutting) {
     own.emplace();
   else
     return Taken::kLeft;
-  if (!made.of.empty() && cutting != Cutting::kNo && (cutting == Cutting::kByAll || is_served(made.of) || has_been_cut(made)))
+  if (!made.of.empty() && cutting != Cutting::kNo &&
+      (cutting == Cutting::kByAll || is_served(made.of) || has_been_cut(made)))
     return Taken::kKept;
   return remove_object(made, true) || remove_path(made) ? Taken::kAway : Taken::kLeft;
 }
@@ -220,7 +228,9 @@ void CreatedPaths::add_open(const std::string& name, int fd) {
 }
 
 void CreatedPaths::add_tail(const std::string& path, const std::string& of, const struct stat& before) {
-  Made made{NamesOf::current(), 0, 0, 0, 0, path, of, static_cast<std::uint64_t>(before.st_size), before.st_dev, before.st_ino};
+  Made made{
+      NamesOf::current(), 0, 0, 0, 0, path, of, static_cast<std::uint64_t>(before.st_size), before.st_dev,
+      before.st_ino};
   struct stat now;
   if (path.starts_with('/')) {
     if (names::stat(directory_of(path), now) == 0)

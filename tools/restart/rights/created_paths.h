@@ -18,12 +18,13 @@ struct Ledger;
 // Of files of which a tail is kept, when a restart has failed: who may be about to cut them.
 enum class Cutting {
   kNo,         // nobody: not all tails have been kept
-  kByServers,  // all processes that were to do so have ended: what has been cut can be seen, but where a server may yet do it
+  kByServers,  // all processes that were to do so have ended: what has been cut can be seen, but where a
+               // server may yet do it
   kByAll,      // one of them has not, as its disk stalls
 };
 
-// What a restart makes that is in no file system is noted by a name of another form. Each kind of it says so in its own file, and has a
-// line here.
+// What a restart makes that is in no file system is noted by a name of another form. Each kind of it says so
+// in its own file, and has a line here.
 struct CreatedObject {
   // Takes back one; false: the name is of something else.
   bool (*remove)(const std::string& name, std::uint64_t dev, std::uint64_t ino);
@@ -45,7 +46,8 @@ class CreatedPaths {
   void add(const std::string& path);
   // The same, where stat(2) knows no such name.
   void add_open(const std::string& name, int fd);
-  // The same, of one that has what is to be cut off the file `of`, which is now as `before` says: it stays when that has not its bytes any more.
+  // The same, of one that has what is to be cut off the file `of`, which is now as `before` says: it stays
+  // when that has not its bytes any more.
   void add_tail(const std::string& path, const std::string& of, const struct stat& before);
   // It stays, or has gone already.
   void remove(const std::string& path);
@@ -54,8 +56,8 @@ class CreatedPaths {
   [[nodiscard]] bool discard(const std::string& path);
   [[nodiscard]] std::vector<std::string> list() const;
   // The names and what they stand for, the last first: directories are empty by then. Only what has been
-  // made, and where: others may have exchanged it, or a directory on the way, since.  Returns tails that stay: of files that
-  // may have been cut, or may be yet.
+  // made, and where: others may have exchanged it, or a directory on the way, since.  Returns tails that
+  // stay: of files that may have been cut, or may be yet.
   std::vector<std::string> remove_all(Cutting cutting) const;
   // Before all processes of the restart are killed: nobody makes a name from then on.
   void end() const;

@@ -21,7 +21,6 @@
 namespace cryo {
 namespace {
 
-
 constexpr int kLastCapability = 63;
 
 // Those behind "NAME:" in a file like /proc/self/status.
@@ -296,8 +295,8 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   if ((to.securebits & ~SECBIT_KEEP_CAPS) != (own.securebits & ~SECBIT_KEEP_CAPS))
     calls.add(kCredentialsStep, 5, SYS_prctl, PR_SET_SECUREBITS, to.securebits, 0, 0, 0);
   else
-    calls.add(kCredentialsStep, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0,
-              0, 0, 0);
+    calls.add(kCredentialsStep, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0, 0,
+              0, 0);
   plan_capabilities(calls, room, to.cap_effective, to.cap_permitted, to.cap_inheritable);
 }
 
@@ -366,7 +365,8 @@ const StepKind kCredentialsStep("set the credentials", [](const FailedCall& call
                                              "set the ambient capabilities",
                                              "set no_new_privs",
                                              "renew its consent to checkpoints by its user"};
-  return fmt::format("cannot {}", call.index < std::size(kActions) ? kActions[call.index] : "set the credentials");
+  return fmt::format("cannot {}",
+                     call.index < std::size(kActions) ? kActions[call.index] : "set the credentials");
 });
 const StepKind kDeathSignalStep("set the parent-death signal");
 

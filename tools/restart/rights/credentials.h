@@ -39,8 +39,8 @@ void keep_unmapped(CredentialChange& change, const IdMaps& maps);
 // What a thread has to change, where its process has to change `process`.  Throws Error.
 [[nodiscard]] CredentialChange thread_credentials(const Thread& thread, const CredentialChange& process);
 
-// After the caller has entered a user namespace in which it keeps the supplementary groups that it had, outside, though some have no
-// number there: own_credentials() has these from now on.
+// After the caller has entered a user namespace in which it keeps the supplementary groups that it had,
+// outside, though some have no number there: own_credentials() has these from now on.
 void keep_outer_groups(std::vector<std::uint32_t> groups);
 // Then a context that was made in such a namespace has them as they were told there: they are the same ones.
 void take_outer_numbers(Context& context);
@@ -53,8 +53,8 @@ void take_outer_numbers(Context& context);
 // Gives them to the caller, who is about to enter it.  Throws Error.
 void take_outer_groups(const Context& context, const Process& process);
 
-// Throws Error (EINVAL) for a caller of --groups=own who may set any: the groups of an administrator are nothing for a
-// user's process.
+// Throws Error (EINVAL) for a caller of --groups=own who may set any: the groups of an administrator are
+// nothing for a user's process.
 void refuse_own_groups(const Creds& own);
 // As if all processes had had those of the caller, `own` (--groups=own).
 void take_own_groups(Context& context, const Creds& own);
@@ -77,8 +77,8 @@ void plan_capabilities(CallList& calls, Room& room, std::uint64_t effective, std
 // What plan_credentials() plans, done at once, for the calling thread.  Throws Error.
 void set_credentials(const CredentialChange& change);
 
-// Ids and groups of one that is about to exit, and what it has of the capabilities.  Those that have no number here, or
-// that are not the caller's to set, stay as they are: false.
+// Ids and groups of one that is about to exit, and what it has of the capabilities.  Those that have no
+// number here, or that are not the caller's to set, stay as they are: false.
 [[nodiscard]] bool may_end_as(const Creds& saved, const Creds& own);
 void end_as(const Creds& saved);
 

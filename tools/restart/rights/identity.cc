@@ -2,6 +2,7 @@
 #include "restart/rights/identity.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -11,8 +12,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <iterator>
-
-#include <fmt/format.h>
 
 #include "restart/rights/names.h"
 
@@ -80,7 +79,8 @@ bool is_known_same(const cryo_inode& before, int fd) {
     return false;
   const bool born = has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0;
   // Numbers come again, as names do: for another user's file then.
-  return born || (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev && now.stat.stx_uid == before.uid);
+  return born || (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev &&
+                  now.stat.stx_uid == before.uid);
 }
 
 bool is_other_since(std::uint64_t ino, std::uint64_t there_ns, int fd) {
@@ -91,7 +91,8 @@ bool is_other_since(std::uint64_t ino, std::uint64_t there_ns, int fd) {
   const statx_timestamp& born = now.stat.stx_btime;
   const auto seconds = static_cast<std::int64_t>(there_ns / kSecond);
   const auto rest = static_cast<std::uint32_t>(there_ns % kSecond);
-  return (now.stat.stx_mask & STATX_BTIME) != 0 && (born.tv_sec > seconds || (born.tv_sec == seconds && born.tv_nsec > rest));
+  return (now.stat.stx_mask & STATX_BTIME) != 0 &&
+         (born.tv_sec > seconds || (born.tv_sec == seconds && born.tv_nsec > rest));
 }
 
 namespace {
@@ -106,7 +107,8 @@ bool is_up_since(const Context& context) {
   };
   // Unsigned, and modulo 2^64: a context may have any number there.
   const cryo_system& then = context.system;
-  const std::uint64_t later = now_of(CLOCK_REALTIME) - now_of(CLOCK_BOOTTIME) - (then.realtime_ns - then.boottime_ns);
+  const std::uint64_t later =
+      now_of(CLOCK_REALTIME) - now_of(CLOCK_BOOTTIME) - (then.realtime_ns - then.boottime_ns);
   return later + kMost < 2 * kMost;
 }
 
@@ -118,7 +120,8 @@ bool is_other_directory(const Context& context, const cryo_path& before, int fd)
   if (is_other_since(before.ino, context.header.created_ns, fd)) return true;
   // What has no device of its own gets a number at each mount: of these, tmpfs alone is another one by that.
   const bool stays = now.magic == TMPFS_MAGIC || (now.stat.stx_dev_major != 0 && ::major(before.dev) != 0);
-  return stays && ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) != before.dev && is_up_since(context);
+  return stays && ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) != before.dev &&
+         is_up_since(context);
 }
 
 bool is_made_up(const cryo_inode& inode) {
@@ -159,7 +162,8 @@ std::string difference_of(const cryo_inode& before, int fd) {
 
 std::string difference_of(const cryo_path& before, int fd) {
   const CurrentFile now = stat_now(fd);
-  if (now.stat.stx_ino == before.ino && ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev)
+  if (now.stat.stx_ino == before.ino &&
+      ::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev)
     return fmt::format("made {}, after the checkpoint", time_text(now.stat.stx_btime.tv_sec, false, 0));
   cryo_inode inode{};
   inode.dev = before.dev;

@@ -9,22 +9,24 @@
 
 namespace cryo {
 
-// Inode number and the time at which the file was made tell which one it is, whatever the device is called on this machine; where a file
-// system does not keep that time, number and device do, or with file systems that have no device of their own (NFS), number and
-// type.  A regular file of the same size that was modified at the very same time is a copy of what it was (cp -p,
-// rsync -a): nobody has written to it since.
+// Inode number and the time at which the file was made tell which one it is, whatever the device is called on
+// this machine; where a file system does not keep that time, number and device do, or with file systems that
+// have no device of their own (NFS), number and type.  A regular file of the same size that was modified at
+// the very same time is a copy of what it was (cp -p, rsync -a): nobody has written to it since.
 enum class Identity { kSame, kCopy, kOther };
 [[nodiscard]] Identity identity_of(const cryo_inode& before, int fd);
 
-// The same where something is given away on the strength of it: never of files that are made up, nor where numbers alone tell and
-// the device has none that stays.
+// The same where something is given away on the strength of it: never of files that are made up, nor where
+// numbers alone tell and the device has none that stays.
 [[nodiscard]] bool is_known_same(const cryo_inode& before, int fd);
 
-// Of what only the kernel's number is known, and that it was there at that time: is it another file, for all that can be told?  A number
-// that was given out again is a younger one's.  Numbers of a layered file system are not those of its inodes, nor are times.
+// Of what only the kernel's number is known, and that it was there at that time: is it another file, for all
+// that can be told?  A number that was given out again is a younger one's.  Numbers of a layered file system
+// are not those of its inodes, nor are times.
 [[nodiscard]] bool is_other_since(std::uint64_t ino, std::uint64_t there_ns, int fd);
 
-// The same of a directory that a process was in.  A device's number tells until the machine starts anew: then it is given out as it comes.
+// The same of a directory that a process was in.  A device's number tells until the machine starts anew: then
+// it is given out as it comes.
 [[nodiscard]] bool is_other_directory(const Context& context, const cryo_path& before, int fd);
 [[nodiscard]] std::string difference_of(const cryo_path& before, int fd);
 
@@ -37,8 +39,9 @@ enum class Identity { kSame, kCopy, kOther };
 // What tells the two apart, for people.
 [[nodiscard]] std::string difference_of(const cryo_inode& before, int fd);
 
-// Is it somebody else's, for all that can be told?  Not if the user has said where the file is now (--relocate), nor if it is in a
-// temporary file system that the restart has made.
-[[nodiscard]] bool is_other_file(const Relocations& relocations, const File& file, const Inode& inode, int fd);
+// Is it somebody else's, for all that can be told?  Not if the user has said where the file is now
+// (--relocate), nor if it is in a temporary file system that the restart has made.
+[[nodiscard]] bool is_other_file(const Relocations& relocations, const File& file, const Inode& inode,
+                                 int fd);
 
 }  // namespace cryo

@@ -31,6 +31,7 @@
 #include "restart/common/proc_files.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/credentials.h"
+#include "restart/rights/thread_ids.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {
@@ -40,43 +41,6 @@ constexpr auto kAsk = static_cast<std::uint32_t>(-1);  // setfsuid(2): only answ
 constexpr std::uint32_t kOverflowId = 65534;
 constexpr timespec kLeasePause{0, 50000000};
 constexpr int kLeaseTries = 1200;  // a minute: more than /proc/sys/fs/lease-break-time
-
-// All of the thread alone: there is no other that makes something.
-std::uint32_t set_fsuid(std::uint32_t uid) {
-  return static_cast<std::uint32_t>(::syscall(SYS_setfsuid, uid));
-}
-
-std::uint32_t set_fsgid(std::uint32_t gid) {
-  return static_cast<std::uint32_t>(::syscall(SYS_setfsgid, gid));
-}
-
-bool set_uids(std::uint32_t real, std::uint32_t effective, std::uint32_t saved) {
-  return ::syscall(SYS_setresuid, real, effective, saved) == 0;
-}
-
-bool set_gids(std::uint32_t real, std::uint32_t effective, std::uint32_t saved) {
-  return ::syscall(SYS_setresgid, real, effective, saved) == 0;
-}
-
-bool set_groups(const std::vector<std::uint32_t>& groups) {
-  return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
-}
-
-std::vector<std::uint32_t> own_groups() {
-  std::vector<std::uint32_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
-  const int got = ::getgroups(static_cast<int>(groups.size()), groups.data());
-  groups.resize(static_cast<std::size_t>(std::max(0, got)));
-  return groups;
-}
-
-bool set_capabilities(std::uint64_t effective, std::uint64_t permitted, std::uint64_t inheritable) {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-  for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i)
-    data[i] = {static_cast<__u32>(effective >> (32 * i)), static_cast<__u32>(permitted >> (32 * i)),
-               static_cast<__u32>(inheritable >> (32 * i))};
-  return ::syscall(SYS_capset, &header, data) == 0;
-}
 
 bool has_rights_of_root(const Creds& creds) {
   constexpr std::uint64_t kFiles = (1U << CAP_DAC_OVERRIDE) | (1U << CAP_DAC_READ_SEARCH);
@@ -131,16 +95,23 @@ NamesOf::NamesOf(const Context& context, const std::vector<std::size_t>& process
       process_ = process;
       break;
     }
-  if (rights_.empty()) rights_.push_back({kOverflowId, kOverflowId, std::vector<std::uint32_t>{}, 0, false, false});
+  if (rights_.empty())
+    rights_.push_back({kOverflowId, kOverflowId, std::vector<std::uint32_t>{}, 0, false, false});
 }
 
 NamesOf::NamesOf(const Context& context, const std::vector<std::size_t>& processes, const File& file)
     : NamesOf(context, processes) {
   if (!file.opener || has_rights_of_root(*file.opener)) return;
   const cryo_creds& head = file.opener->head;
-  Rights opener{head.fsuid, head.fsgid, file.opener->groups, head.cap_effective, false, false,
+  Rights opener{head.fsuid,
+                head.fsgid,
+                file.opener->groups,
+                head.cap_effective,
+                false,
+                false,
                 OwnIds{head.uid, head.euid, head.gid, head.egid}};
-  if (std::find(rights_.begin(), rights_.end(), opener) == rights_.end()) rights_.insert(rights_.begin(), std::move(opener));
+  if (std::find(rights_.begin(), rights_.end(), opener) == rights_.end())
+    rights_.insert(rights_.begin(), std::move(opener));
 }
 
 // Where no process of the job is of its user any more: that user's, and nothing else.
@@ -151,7 +122,8 @@ NamesOf NamesOf::maker_of(const Context& context, std::uint32_t inode) {
   for (std::size_t i = 0; i < context.processes.size(); ++i) {
     const Process& process = context.processes[i];
     if (!process.creds) continue;
-    if (number_outside(context, process.namespaces.user, process.creds->head.fsuid, false) == uid) return {context, i};
+    if (number_outside(context, process.namespaces.user, process.creds->head.fsuid, false) == uid)
+      return {context, i};
   }
   if (uid == ::geteuid()) return {};
   return {kOwn, rights_of_user(context, uid, gid)};
@@ -165,7 +137,8 @@ NamesToCheck::NamesToCheck(const Context& context, const std::vector<std::size_t
   if (!look_from_outside(context, processes)) names_.emplace(context, processes);
 }
 
-NamesToCheck::NamesToCheck(const Context& context, const std::vector<std::size_t>& processes, const File& file) {
+NamesToCheck::NamesToCheck(const Context& context, const std::vector<std::size_t>& processes,
+                           const File& file) {
   if (!look_from_outside(context, processes)) names_.emplace(context, processes, file);
 }
 
@@ -219,10 +192,12 @@ OwnIds RightsKept::ids_for(const Rights& rights, Extent extent) const {
   return ids;
 }
 
-// With all that is permitted in effect.  The kernel takes that from who has been root and has no id of root's any more.
+// With all that is permitted in effect.  The kernel takes that from who has been root and has no id of root's
+// any more.
 bool RightsKept::set_all(const Rights& rights, const OwnIds& ids, std::uint64_t capabilities) const {
   if (rights.groups && *rights.groups != groups_ && !set_groups(*rights.groups)) return false;
-  if (ids != ids_ && (!set_gids(ids.gid, ids.egid, kAsk) || !set_uids(ids.uid, ids.euid, suid_ == 0 ? kAsk : ids_.euid)))
+  if (ids != ids_ &&
+      (!set_gids(ids.gid, ids.egid, kAsk) || !set_uids(ids.uid, ids.euid, suid_ == 0 ? kAsk : ids_.euid)))
     return false;
   // What of it went with the effective user.
   if (ids != ids_ && !set_capabilities(permitted_, permitted_, inheritable_)) return false;
@@ -238,7 +213,8 @@ bool RightsKept::take(const Rights& rights, Extent extent) {
   const std::uint64_t wanted = permitted_ & rights.capabilities;
   const OwnIds ids = ids_for(rights, extent);
   const bool other_groups = rights.groups && *rights.groups != groups_;
-  if (rights.uid == uid_ && rights.gid == gid_ && !other_groups && ids == ids_ && wanted == effective_) return true;
+  if (rights.uid == uid_ && rights.gid == gid_ && !other_groups && ids == ids_ && wanted == effective_)
+    return true;
   steady_.emplace();
   changed_ = true;
   for_good_ = rights.for_good;
@@ -300,8 +276,8 @@ auto with_rights(const std::string& what, const Work& work, std::uint64_t also =
 
 // Names of cr_restart's user may have any links in them; and who has no capability has no right to lose.
 bool is_plain(const std::string& path) {
-  return g_current == nullptr || NamesState::rights(path).empty() || is_own_descriptor(path) ||
-         g_any_links || is_capable_of_nothing();
+  return g_current == nullptr || NamesState::rights(path).empty() || is_own_descriptor(path) || g_any_links ||
+         is_capable_of_nothing();
 }
 
 int open_name(int directory, const std::string& path, int flags, mode_t mode = 0) {
@@ -373,8 +349,9 @@ AsMaker::AsMaker(std::uint64_t also) {
 bool is_same_file(int fd, const Again& again) {
   struct ::statx now {};
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &now) != 0) return false;
-  // Numbers of file systems without a device are given out again, and what a user has mounted there (FUSE) has
-  // said of its inodes what its server wanted.  A tmpfs that has such a number since then has no older file.
+  // Numbers of file systems without a device are given out again, and what a user has mounted there (FUSE)
+  // has said of its inodes what its server wanted.  A tmpfs that has such a number since then has no older
+  // file.
   struct statfs system {};
   if (now.stx_dev_major == 0 && (::fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC)) return false;
   // Where the file system does not tell when a file was made: it has not been changed at all since.
@@ -418,7 +395,8 @@ UniqueFd open_place(UniqueFd place, const Again& again) {
 }
 
 UniqueFd look_up(const Again& again) {
-  return UniqueFd(open_name(again.directory, again.path, O_PATH | (again.flags & (O_NOFOLLOW | O_DIRECTORY))));
+  return UniqueFd(
+      open_name(again.directory, again.path, O_PATH | (again.flags & (O_NOFOLLOW | O_DIRECTORY))));
 }
 
 void check_type(int fd, const Again& again) {
@@ -460,7 +438,8 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
   return fd;
 }
 
-// With the rights `also` for so long as that takes, and no longer: nobody waits for somebody's lease meanwhile.
+// With the rights `also` for so long as that takes, and no longer: nobody waits for somebody's lease
+// meanwhile.
 UniqueFd open_with_mode(int place, mode_t also, const Again& again) {
   std::optional<DeathDeferred> deferred;
   if (again.created != nullptr) deferred.emplace(*again.created);
@@ -471,13 +450,14 @@ UniqueFd open_with_mode(int place, mode_t also, const Again& again) {
   if (::fchmodat(own.directory, own.name.c_str(), now | also, 0) != 0) return {};
   UniqueFd fd = open_proc(fmt::format("self/fd/{}", place), (again.flags & ~O_NOFOLLOW) | O_NONBLOCK);
   const int error = errno;
-  if (::fchmodat(own.directory, own.name.c_str(), now, 0) != 0) fail_errno("{}: cannot give it back the mode {:04o}", again.path, now);
+  if (::fchmodat(own.directory, own.name.c_str(), now, 0) != 0)
+    fail_errno("{}: cannot give it back the mode {:04o}", again.path, now);
   errno = error;
   return fd;
 }
 
-// A file that was made read-only and open for writing at once, or got less rights since: its owner gives himself those that he lacks, for
-// the moment. Nothing: they are not his.
+// A file that was made read-only and open for writing at once, or got less rights since: its owner gives
+// himself those that he lacks, for the moment. Nothing: they are not his.
 UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
   RightsKept kept;
   struct stat now;
@@ -492,7 +472,9 @@ UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
     ::nanosleep(&kLeasePause, nullptr);
     fd = open_with_mode(place.get(), wanted, again);
   }
-  if (fd && !(again.flags & O_NONBLOCK) && ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK) != 0) return {};
+  if (fd && !(again.flags & O_NONBLOCK) &&
+      ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK) != 0)
+    return {};
   return fd;
 }
 
@@ -586,7 +568,8 @@ int names::set_attributes(int place, const cryo_inode& wanted) {
 // ---- system calls ----
 
 UniqueFd names::open_below(int directory, const std::string& path, int flags, mode_t mode) {
-  return UniqueFd(with_rights(path, [&] { return open_name(directory, path, flags, mode); }, 0, Extent::kOpener));
+  return UniqueFd(with_rights(
+      path, [&] { return open_name(directory, path, flags, mode); }, 0, Extent::kOpener));
 }
 
 UniqueFd names::open_in_root(int directory, const std::string& path, int flags) {
@@ -594,7 +577,9 @@ UniqueFd names::open_in_root(int directory, const std::string& path, int flags) 
   how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   return UniqueFd(with_rights(
-      path, [&] { return static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))); }, 0, Extent::kOpener));
+      path,
+      [&] { return static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))); }, 0,
+      Extent::kOpener));
 }
 
 UniqueFd names::open(const std::string& path, int flags, mode_t mode) {
@@ -617,7 +602,8 @@ UniqueFd names::open_regular(const std::string& path) {
 }
 
 UniqueFd names::open_fifo(const std::string& path, int flags, int directory) {
-  return UniqueFd(with_rights(path, [&] { return open_name(directory, path, flags); }, 0, Extent::kMaker));
+  return UniqueFd(with_rights(
+      path, [&] { return open_name(directory, path, flags); }, 0, Extent::kMaker));
 }
 
 UniqueFd names::make_temporary(std::string& name_template) {
@@ -633,7 +619,8 @@ UniqueFd names::make_temporary(std::string& name_template) {
 
 bool names::make_temporary_directory(std::string& name_template) {
   return with_rights(name_template, [&] {
-           return make_unused(name_template, [](int at, const char* name) { return ::mkdirat(at, name, 0700); });
+           return make_unused(name_template,
+                              [](int at, const char* name) { return ::mkdirat(at, name, 0700); });
          }) == 0;
 }
 
@@ -643,13 +630,15 @@ UniqueFd names::make_memfd(const std::string& name) {
 
 int names::stat(const std::string& path, struct stat& now) {
   return with_rights(path, [&] {
-    return with_name(path, true, [&](int at, const char* name, int flag) { return ::fstatat(at, name, &now, flag); });
+    return with_name(path, true,
+                     [&](int at, const char* name, int flag) { return ::fstatat(at, name, &now, flag); });
   });
 }
 
 int names::lstat(const std::string& path, struct stat& now) {
   return with_rights(path, [&] {
-    return with_name(path, false, [&](int at, const char* name, int flag) { return ::fstatat(at, name, &now, flag); });
+    return with_name(path, false,
+                     [&](int at, const char* name, int flag) { return ::fstatat(at, name, &now, flag); });
   });
 }
 
@@ -663,17 +652,21 @@ int names::access(const std::string& path, int mode, int flags) {
 
 int names::unlinkat(int directory, const std::string& name, int flags) {
   return with_rights(name, [&] {
-    return with_name(name, false, [&](int at, const char* last, int) { return ::unlinkat(at, last, flags); }, directory);
+    return with_name(
+        name, false, [&](int at, const char* last, int) { return ::unlinkat(at, last, flags); }, directory);
   });
 }
 
 int names::mkdir_below(int directory, const std::string& path, mode_t mode) {
   return with_rights(path, [&] {
-    return with_name(path, false, [&](int at, const char* name, int) { return ::mkdirat(at, name, mode); }, directory);
+    return with_name(
+        path, false, [&](int at, const char* name, int) { return ::mkdirat(at, name, mode); }, directory);
   });
 }
 
-int names::mkdir(const std::string& path, mode_t mode) { return names::mkdir_below(AT_FDCWD, path, mode); }
+int names::mkdir(const std::string& path, mode_t mode) {
+  return names::mkdir_below(AT_FDCWD, path, mode);
+}
 
 int names::mkfifo(const std::string& path, mode_t mode) {
   return with_rights(path, [&] {
@@ -692,14 +685,18 @@ int names::chmod(const std::string& path, mode_t mode) {
 
 int names::chown(const std::string& path, uid_t uid, gid_t gid) {
   return with_rights(path, [&] {
-    return with_name(path, false, [&](int at, const char* name, int flag) { return ::fchownat(at, name, uid, gid, flag); });
+    return with_name(path, false, [&](int at, const char* name, int flag) {
+      return ::fchownat(at, name, uid, gid, flag);
+    });
   });
 }
 
 int names::rename(const std::string& from, const std::string& to) {
   return with_rights(to, [&] {
     return with_name(from, false, [&](int at, const char* name, int) {
-      return with_name(to, false, [&](int to_at, const char* to_name, int) { return ::renameat(at, name, to_at, to_name); });
+      return with_name(to, false, [&](int to_at, const char* to_name, int) {
+        return ::renameat(at, name, to_at, to_name);
+      });
     });
   });
 }
@@ -707,7 +704,9 @@ int names::rename(const std::string& from, const std::string& to) {
 int names::link(const std::string& from, const std::string& to) {
   return with_rights(to, [&] {
     return with_name(from, false, [&](int at, const char* name, int) {
-      return with_name(to, false, [&](int to_at, const char* to_name, int) { return ::linkat(at, name, to_at, to_name, 0); });
+      return with_name(to, false, [&](int to_at, const char* to_name, int) {
+        return ::linkat(at, name, to_at, to_name, 0);
+      });
     });
   });
 }
@@ -734,15 +733,18 @@ int names::chdir(const std::string& path) {
 }
 
 int names::chroot_here() {
-  return with_rights("the root directory", [&] { return ::chroot("."); }, bit(CAP_SYS_CHROOT));
+  return with_rights(
+      "the root directory", [&] { return ::chroot("."); }, bit(CAP_SYS_CHROOT));
 }
 
 int names::bind(int fd, const sockaddr* address, socklen_t size) {
-  return with_rights("a socket", [&] { return look_at_way(address, size) != 0 ? -1 : ::bind(fd, address, size); });
+  return with_rights("a socket",
+                     [&] { return look_at_way(address, size) != 0 ? -1 : ::bind(fd, address, size); });
 }
 
 int names::connect(int fd, const sockaddr* address, socklen_t size) {
-  return with_rights("a socket", [&] { return look_at_way(address, size) != 0 ? -1 : ::connect(fd, address, size); });
+  return with_rights("a socket",
+                     [&] { return look_at_way(address, size) != 0 ? -1 : ::connect(fd, address, size); });
 }
 
 ssize_t names::sendmsg(int fd, const msghdr& message, int flags) {
@@ -763,8 +765,9 @@ int names::mq_unlink(const std::string& name) {
 
 int names::inotify_add_watch(int fd, const std::string& path, std::uint32_t mask) {
   return with_rights(path, [&] {
-    return by_place(path, (mask & IN_DONT_FOLLOW) == 0,
-                    [&](const char* place, bool found) { return ::inotify_add_watch(fd, place, found ? mask & ~IN_DONT_FOLLOW : mask); });
+    return by_place(path, (mask & IN_DONT_FOLLOW) == 0, [&](const char* place, bool found) {
+      return ::inotify_add_watch(fd, place, found ? mask & ~IN_DONT_FOLLOW : mask);
+    });
   });
 }
 
@@ -772,10 +775,12 @@ int names::fanotify_mark(int fd, unsigned flags, std::uint64_t mask, const std::
   return with_rights(
       path,
       [&] {
-        // With it, events of all that anybody opens come with open files: of no other mount than the one that has been there.
+        // With it, events of all that anybody opens come with open files: of no other mount than the one that
+        // has been there.
         if ((flags & (FAN_MARK_MOUNT | FAN_MARK_FILESYSTEM)) != 0) return mark_mount(fd, flags, mask, path);
         return by_place(path, (flags & FAN_MARK_DONT_FOLLOW) == 0, [&](const char* place, bool found) {
-          return ::fanotify_mark(fd, found ? flags & ~static_cast<unsigned>(FAN_MARK_DONT_FOLLOW) : flags, mask, AT_FDCWD, place);
+          return ::fanotify_mark(fd, found ? flags & ~static_cast<unsigned>(FAN_MARK_DONT_FOLLOW) : flags,
+                                 mask, AT_FDCWD, place);
         });
       },
       bit(CAP_SYS_ADMIN));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Names in the file system that a restart opens, makes, changes or removes, each with the rights of the
-// process that has it.  All system calls of the restart that take such a name are here (tests/lint/sources sees
-// to that), and none of them is made before somebody has said whose name it is.
+// process that has it.  All system calls of the restart that take such a name are here (tests/lint/sources
+// sees to that), and none of them is made before somebody has said whose name it is.
 //
 // What a process could reach when it was checkpointed may be somewhere else by now: whoever can change a
 // directory on the way can have a name lead to any file.  cr_restart of root must not go there in its own
@@ -53,11 +53,13 @@ class SteadyProcess {
 // call each.
 class NamesOf {
  public:
-  // Of who made the object that the inode `inode` is of (sockets, pipes, memfds): whose it is says the kernel.
+  // Of who made the object that the inode `inode` is of (sockets, pipes, memfds): whose it is says the
+  // kernel.
   [[nodiscard]] static NamesOf maker_of(const Context& context, std::uint32_t inode);
   NamesOf(const Context& context, std::size_t process);
   NamesOf(const Context& context, const std::vector<std::size_t>& processes);
-  // Of an open file: of an ordinary user who opened it, too.  A set-user-id program inherits what its caller has opened.
+  // Of an open file: of an ordinary user who opened it, too.  A set-user-id program inherits what its caller
+  // has opened.
   NamesOf(const Context& context, const std::vector<std::size_t>& processes, const File& file);
   NamesOf(std::size_t process, Rights rights);
   ~NamesOf();
@@ -90,8 +92,8 @@ class NamesToCheck {
   std::optional<NamesOf> names_;
 };
 
-// While it lives, names are given by cr_restart's caller (--redirect), to be used with the rights of others: they may have any symbolic
-// links in them.
+// While it lives, names are given by cr_restart's caller (--redirect), to be used with the rights of others:
+// they may have any symbolic links in them.
 class CallersNames {
  public:
   CallersNames();
@@ -142,19 +144,21 @@ class RightsKept {
   bool other_ids_ = false;
 };
 
-// The process whose names these are, for what remembers who made it: quotas of inotify, epoll, pipes, message queues and
-// io_uring, who may share a port (SO_REUSEPORT), what a netlink socket may ask for, SO_PEERCRED, what packet filters match.
+// The process whose names these are, for what remembers who made it: quotas of inotify, epoll, pipes, message
+// queues and io_uring, who may share a port (SO_REUSEPORT), what a netlink socket may ask for, SO_PEERCRED,
+// what packet filters match.
 class AsMaker {
  public:
-  // `also`: capabilities that the call takes, where the process had them then and has them no more.  Throws Error.
+  // `also`: capabilities that the call takes, where the process had them then and has them no more.  Throws
+  // Error.
   explicit AsMaker(std::uint64_t also = 0);
 
  private:
   RightsKept kept_;
 };
 
-// All system calls of the restart that make such an object for a process of the job are made so (tests/lint/sources sees to
-// that).
+// All system calls of the restart that make such an object for a process of the job are made so
+// (tests/lint/sources sees to that).
 template <typename Work>
 [[nodiscard]] auto as_maker(const Work& work, std::uint64_t also = 0) {
   const AsMaker maker(also);
@@ -170,11 +174,12 @@ struct Again {
   std::optional<std::uint32_t> uid;  // whose it was
   std::uint64_t created_ns = 0;      // when that was
   int directory = -100;              // AT_FDCWD, or where the path begins
-  CreatedPaths* created = nullptr;   // of the restart: a mode that is changed for the moment is given back before it is ended
+  CreatedPaths* created =
+      nullptr;  // of the restart: a mode that is changed for the moment is given back before it is ended
 };
 
-// Is it the very file of the checkpoint?  Only of file systems on a device, and of tmpfs, can that be told.  A number that has been given to another one since does not count:
-// that one is younger.
+// Is it the very file of the checkpoint?  Only of file systems on a device, and of tmpfs, can that be told.
+// A number that has been given to another one since does not count: that one is younger.
 [[nodiscard]] bool is_same_file(int fd, const Again& again);
 
 namespace names {
@@ -208,8 +213,10 @@ void enter(const Again& again);
 [[nodiscard]] UniqueFd open_below(int directory, const std::string& path, int flags, mode_t mode);
 // Links and ".." stay in `directory`, as after chroot(2).
 [[nodiscard]] UniqueFd open_in_root(int directory, const std::string& path, int flags);
-[[nodiscard]] UniqueFd open_regular(const std::string& path);  // to look into it: nothing else is opened, not even for a moment
-[[nodiscard]] UniqueFd open_fifo(const std::string& path, int flags, int directory = -100);  // whose pipe is charged to who opens it first
+[[nodiscard]] UniqueFd open_regular(
+    const std::string& path);  // to look into it: nothing else is opened, not even for a moment
+[[nodiscard]] UniqueFd open_fifo(const std::string& path, int flags,
+                                 int directory = -100);  // whose pipe is charged to who opens it first
 [[nodiscard]] UniqueFd make_temporary(std::string& name_template);
 [[nodiscard]] bool make_temporary_directory(std::string& name_template);
 [[nodiscard]] UniqueFd make_memfd(const std::string& name);  // in place of a file: of who would own that

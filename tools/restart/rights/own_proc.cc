@@ -2,6 +2,7 @@
 #include "restart/rights/own_proc.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <unistd.h>
@@ -10,8 +11,6 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "base/parse.h"
 
@@ -63,13 +62,15 @@ const Process* process_with(const Context& context, std::int32_t id) {
   return nullptr;
 }
 
-// What all may open, and what tells them no more than it does whoever reads it: the kernel asks then, if at all.
+// What all may open, and what tells them no more than it does whoever reads it: the kernel asks then, if at
+// all.
 bool is_for_all(const ProcFile& file, int flags) {
   static constexpr std::string_view kNames[] = {
-      "",          "task",      "stat",  "statm",     "status",        "comm",    "cmdline",   "limits", "cgroup",   "cpuset",
-      "mountinfo", "mounts",    "sched", "oom_score", "oom_score_adj", "oom_adj", "schedstat", "wchan",  "loginuid", "sessionid",
-      "children"};
-  return (flags & O_ACCMODE) == O_RDONLY && std::find(std::begin(kNames), std::end(kNames), file.name) != std::end(kNames);
+      "",          "task",   "stat",      "statm",     "status",  "comm",      "cmdline",       "limits",
+      "cgroup",    "cpuset", "mountinfo", "mounts",    "sched",   "oom_score", "oom_score_adj", "oom_adj",
+      "schedstat", "wchan",  "loginuid",  "sessionid", "children"};
+  return (flags & O_ACCMODE) == O_RDONLY &&
+         std::find(std::begin(kNames), std::end(kNames), file.name) != std::end(kNames);
 }
 
 bool has_cap(std::uint64_t capabilities, int capability) {
@@ -80,8 +81,8 @@ bool has_cap(std::uint64_t capabilities, int capability) {
 bool may_trace(const cryo_creds& by, const Process& at) {
   if (has_cap(by.cap_effective, CAP_SYS_PTRACE)) return true;
   const cryo_creds& head = at.creds->head;
-  const bool ids = head.uid == by.fsuid && head.euid == by.fsuid && head.suid == by.fsuid && head.gid == by.fsgid &&
-                   head.egid == by.fsgid && head.sgid == by.fsgid;
+  const bool ids = head.uid == by.fsuid && head.euid == by.fsuid && head.suid == by.fsuid &&
+                   head.gid == by.fsgid && head.egid == by.fsgid && head.sgid == by.fsgid;
   return ids && at.head.dumpable == 1 && (head.cap_permitted & ~by.cap_effective) == 0;
 }
 
@@ -94,8 +95,8 @@ bool lies_in_own_proc(const Context& context, const std::string& path) {
 
 bool is_own_proc_file(const Context& context, const File& file, const std::string& path) {
   const auto inode = context.inodes.find(file.head.inode);
-  return file.head.mnt == 0 && inode != context.inodes.end() && inode->second.head.fs_magic == PROC_SUPER_MAGIC &&
-         lies_in_own_proc(context, path);
+  return file.head.mnt == 0 && inode != context.inodes.end() &&
+         inode->second.head.fs_magic == PROC_SUPER_MAGIC && lies_in_own_proc(context, path);
 }
 
 // There is one process only where it has another number.
@@ -107,8 +108,8 @@ std::string own_proc_path(const Context& context, const RestartOptions& options,
   return file->name.empty() ? now : now + "/" + file->name;
 }
 
-std::string own_proc_problem(const Context& context, const File& file, const std::vector<std::size_t>& holders,
-                             const std::string& path) {
+std::string own_proc_problem(const Context& context, const File& file,
+                             const std::vector<std::size_t>& holders, const std::string& path) {
   const std::optional<ProcFile> name = parse_proc_path(path);
   if (!name || is_for_all(*name, static_cast<int>(file.head.flags))) return "";
   const Process* const at = process_with(context, name->pid);
@@ -120,7 +121,8 @@ std::string own_proc_problem(const Context& context, const File& file, const std
                        file.opener->head.fsuid, at->head.pid);
   for (const std::size_t holder : holders) {
     const Process& process = context.processes[holder];
-    if (process.creds && (process.namespaces.user != at->namespaces.user || !may_trace(process.creds->head, *at)))
+    if (process.creds &&
+        (process.namespaces.user != at->namespaces.user || !may_trace(process.creds->head, *at)))
       return fmt::format("process {} may not inspect process {} as it is now", process.head.pid,
                          at->head.pid);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Files of /proc about processes of the job (/proc/PID/...), which cr_restart opens when these are there.
 //
-// Until all is ready, no process of a restart may be looked at by its user: cr_restart opens them in its own right.  What
-// the kernel then gives to whom is decided here, by what the context says of those processes.
+// Until all is ready, no process of a restart may be looked at by its user: cr_restart opens them in its own
+// right.  What the kernel then gives to whom is decided here, by what the context says of those processes.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ namespace cryo {
 [[nodiscard]] bool is_own_proc_file(const Context& context, const File& file, const std::string& path);
 
 // With the number that the process has now.
-[[nodiscard]] std::string own_proc_path(const Context& context, const RestartOptions& options, const std::string& path);
+[[nodiscard]] std::string own_proc_path(const Context& context, const RestartOptions& options,
+                                        const std::string& path);
 
 // Why those who hold the file (indexes of processes) may not have it again; "" when they may.
 [[nodiscard]] std::string own_proc_problem(const Context& context, const File& file,

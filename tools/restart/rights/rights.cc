@@ -19,14 +19,15 @@ std::uint32_t maker_of(const Context& context, std::uint32_t ns) {
 }
 
 bool is_group_of(const Rights& rights, std::uint32_t group) {
-  return rights.gid == group ||
-         (rights.groups && std::find(rights.groups->begin(), rights.groups->end(), group) != rights.groups->end());
+  return rights.gid == group || (rights.groups && std::find(rights.groups->begin(), rights.groups->end(),
+                                                            group) != rights.groups->end());
 }
 
 }  // namespace
 
 // In the parent of the user namespace `ns`, and so on up to cr_restart's.
-std::optional<std::uint32_t> number_outside(const Context& context, std::uint32_t ns, std::uint32_t id, bool group) {
+std::optional<std::uint32_t> number_outside(const Context& context, std::uint32_t ns, std::uint32_t id,
+                                            bool group) {
   while (ns != 0) {
     const Namespace& space = context.namespaces.at(ns);
     const std::vector<cryo_id_range>& ranges = group ? space.gids : space.uids;
@@ -91,7 +92,8 @@ Rights rights_of(const Context& context, const Process& process) {
 Rights rights_of_user(const Context& context, std::uint32_t uid, std::uint32_t gid) {
   for (const Process& process : context.processes) {
     if (!process.creds || process.namespaces.user != 0) continue;
-    if (process.creds->head.euid == uid && process.creds->head.egid == gid) return rights_of(context, process);
+    if (process.creds->head.euid == uid && process.creds->head.egid == gid)
+      return rights_of(context, process);
   }
   return {uid, gid, std::vector<std::uint32_t>{}, 0, false, false, OwnIds{uid, uid, gid, gid}};
 }

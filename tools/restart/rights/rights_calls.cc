@@ -10,7 +10,6 @@
 namespace cryo {
 namespace {
 
-
 constexpr std::size_t kCalls = 20;  // of both, each with what it points to
 
 // Who has no capability himself stays as he is.
@@ -26,8 +25,8 @@ Difference difference_of(const Rights& rights, const Creds& own) {
   difference.groups = rights.groups && *rights.groups != own.groups;
   difference.ids = rights.ids && (rights.ids->euid != head.euid || rights.ids->egid != head.egid);
   difference.capabilities = head.cap_permitted & rights.capabilities;
-  difference.any = difference.groups || difference.ids || rights.uid != head.fsuid || rights.gid != head.fsgid ||
-                   difference.capabilities != head.cap_effective;
+  difference.any = difference.groups || difference.ids || rights.uid != head.fsuid ||
+                   rights.gid != head.fsgid || difference.capabilities != head.cap_effective;
   return difference;
 }
 
@@ -51,10 +50,12 @@ void plan_rights_taken(const Rights& rights, const Creds& own, CallList& calls, 
   const Difference difference = difference_of(rights, own);
   if (!difference.any) return;
   plan_all_capabilities(head, calls, room);
-  if (difference.groups) calls.add(kCredentialsStep, 2, SYS_setgroups, rights.groups->size(), room.copy(*rights.groups));
+  if (difference.groups)
+    calls.add(kCredentialsStep, 2, SYS_setgroups, rights.groups->size(), room.copy(*rights.groups));
   if (difference.ids) {
     calls.add(kCredentialsStep, 3, SYS_setresgid, kKeepId, rights.ids->egid, kKeepId);
-    calls.add(kCredentialsStep, 4, SYS_setresuid, kKeepId, rights.ids->euid, head.suid == 0 ? kKeepId : head.euid);
+    calls.add(kCredentialsStep, 4, SYS_setresuid, kKeepId, rights.ids->euid,
+              head.suid == 0 ? kKeepId : head.euid);
     plan_all_capabilities(head, calls, room);
   }
   plan_file_ids(rights.uid, rights.gid, calls);
@@ -72,7 +73,8 @@ void plan_rights_back(const Rights& rights, const Creds& own, CallList& calls, R
     plan_all_capabilities(head, calls, room);
   }
   plan_file_ids(head.fsuid, head.fsgid, calls);
-  if (difference.groups) calls.add(kCredentialsStep, 2, SYS_setgroups, own.groups.size(), room.copy(own.groups));
+  if (difference.groups)
+    calls.add(kCredentialsStep, 2, SYS_setgroups, own.groups.size(), room.copy(own.groups));
   plan_capabilities(calls, room, head.cap_effective, head.cap_permitted, head.cap_inheritable);
   calls.add(kDeathSignalStep, 0, SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }

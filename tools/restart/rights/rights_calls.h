@@ -9,8 +9,9 @@
 
 namespace cryo {
 
-// `own`: those of the caller, who is root or no more than the other one.  Between the two, what is opened remembers `rights`.
-// Afterwards the process is one that nobody may look at, with SIGKILL as its parent-death signal.
+// `own`: those of the caller, who is root or no more than the other one.  Between the two, what is opened
+// remembers `rights`. Afterwards the process is one that nobody may look at, with SIGKILL as its parent-death
+// signal.
 void plan_rights_taken(const Rights& rights, const Creds& own, CallList& calls, Room& room);
 void plan_rights_back(const Rights& rights, const Creds& own, CallList& calls, Room& room);
 // Bytes of room that both take together.

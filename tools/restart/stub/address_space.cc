@@ -55,7 +55,9 @@ void AddressSpace::use(AddressRange range) {
 
 AddressRange AddressSpace::take_hole(std::uint64_t size, std::uint64_t alignment) {
   size = (size + page_size_ - 1) / page_size_ * page_size_;
-  const auto aligned = [alignment](std::uint64_t address) { return (address + alignment - 1) / alignment * alignment; };
+  const auto aligned = [alignment](std::uint64_t address) {
+    return (address + alignment - 1) / alignment * alignment;
+  };
   std::uint64_t start = aligned(kLowest);
   for (const AddressRange& range : used_) {
     if (range.start >= start && range.start - start >= size) break;

@@ -66,13 +66,16 @@ bool note_stray(Ledger& ledger, pid_t stray, bool own) {
 std::vector<pid_t> strays_of(const Ledger& ledger, bool own) {
   std::vector<pid_t> pids;
   for (const std::int32_t& place : ledger.strays)
-    if (const pid_t pid = __atomic_load_n(&place, __ATOMIC_ACQUIRE); own ? pid > 0 : pid < 0) pids.push_back(std::abs(pid));
+    if (const pid_t pid = __atomic_load_n(&place, __ATOMIC_ACQUIRE); own ? pid > 0 : pid < 0)
+      pids.push_back(std::abs(pid));
   return pids;
 }
 
 bool forget_stray(Ledger& ledger, pid_t stray, bool own) {
   for (std::int32_t& place : ledger.strays)
-    if (std::int32_t pid = own ? stray : -stray; __atomic_compare_exchange_n(&place, &pid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return true;
+    if (std::int32_t pid = own ? stray : -stray;
+        __atomic_compare_exchange_n(&place, &pid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      return true;
   return false;
 }
 
@@ -89,14 +92,16 @@ std::size_t ledger_size(std::size_t slots) {
 }
 
 void* map_shared(std::size_t size) {
-  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) fail_errno("cannot map {} bytes", size);
   return memory;
 }
 
 }  // namespace
 
-SharedReport::SharedReport(std::size_t slots, std::size_t paths) : slots_(slots), more_(paths > sizeof(Ledger::paths) ? paths : 0) {
+SharedReport::SharedReport(std::size_t slots, std::size_t paths)
+    : slots_(slots), more_(paths > sizeof(Ledger::paths) ? paths : 0) {
   report_ = new (map_shared(report_size(slots))) stub::Report{};
   new (slots_of(report_)) stub::Slot[slots]{};
   stub::Gate* const gate = new (gate_of(report_, slots)) stub::Gate{};

@@ -26,18 +26,19 @@ struct Ledger {
   std::uint32_t locked;      // LedgerLock
   std::uint32_t ending;      // 1: cr_restart is about to kill all of them, and nothing new is to be made
   std::uint32_t deferring;   // DeathDeferred: processes that cr_restart waits for before it does
-  // Children of cr_restart that got a wrong pid and ended at once; of somebody else, who waits for them: less than 0.  0: room.
+  // Children of cr_restart that got a wrong pid and ended at once; of somebody else, who waits for them: less
+  // than 0.  0: room.
   std::int32_t strays[kMaxStrays];
-  char text[2000];                  // stub::Step::kPrepare: the whole message
-  std::uint32_t paths_len;          // bytes of them in use
+  char text[2000];          // stub::Step::kPrepare: the whole message
+  std::uint32_t paths_len;  // bytes of them in use
   // Made by the restart, each ended by NUL: removed when it fails.
   std::uint64_t more_at, more_size;  // where they are, in bytes from here, if more_size is not 0; else:
   char paths[1 << 18];
 };
 [[nodiscard]] std::span<char> paths_of(Ledger& ledger);
 
-// By whoever has forked it, one process at a time.  `own`: a child of cr_restart.  False: there is room for no more until those that are
-// there have been waited for.
+// By whoever has forked it, one process at a time.  `own`: a child of cr_restart.  False: there is room for
+// no more until those that are there have been waited for.
 [[nodiscard]] bool note_stray(Ledger& ledger, pid_t stray, bool own = true);
 [[nodiscard]] std::vector<pid_t> strays_of(const Ledger& ledger, bool own = true);
 // By its parent, when it has waited for it: false for any other process.

@@ -18,7 +18,8 @@ constinit std::size_t nr_kinds = 0;
 
 const StepKind* kind_of(stub::Step step) {
   const auto number = static_cast<std::size_t>(step);
-  return number >= kFirstNumber && number - kFirstNumber < nr_kinds ? all_kinds[number - kFirstNumber] : nullptr;
+  return number >= kFirstNumber && number - kFirstNumber < nr_kinds ? all_kinds[number - kFirstNumber]
+                                                                    : nullptr;
 }
 
 }  // namespace

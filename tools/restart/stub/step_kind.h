@@ -20,8 +20,8 @@ struct FailedCall {
   int error;
 };
 
-// One for each kind, of static storage, beside the code that plans its calls. All processes of a restart run one program, so that its
-// number is the same in all of them.
+// One for each kind, of static storage, beside the code that plans its calls. All processes of a restart run
+// one program, so that its number is the same in all of them.
 class StepKind {
  public:
   // The text of the errno value is put behind it.

@@ -68,7 +68,8 @@ STUB_CODE std::uint32_t crc32c_of(const unsigned char* bytes, std::uint64_t coun
 }
 
 [[gnu::always_inline]] inline bool has_read(const Call& call, std::uint64_t count) {
-  return count == call.args[2] && crc32c_of(reinterpret_cast<const unsigned char*>(call.args[1]), count) == call.args[4];
+  return count == call.args[2] &&
+         crc32c_of(reinterpret_cast<const unsigned char*>(call.args[1]), count) == call.args[4];
 }
 
 STUB_CODE void move_descriptor(Parameters* p, const Call& call, std::uint64_t fd) {
@@ -92,7 +93,8 @@ STUB_CODE void make_calls(Parameters* p, const Call* calls, std::uint32_t count,
         (call.expect == Expect::kArgument3 && value != call.args[3]) ||
         (call.expect == Expect::kArgument4 && value != call.args[4]))
       fail(p, call.step, thread, call.index, kErrorBusy, call.args[0]);
-    if (call.expect == Expect::kBytes && !has_read(call, value)) fail(p, call.step, thread, call.index, kErrorStale, 0);
+    if (call.expect == Expect::kBytes && !has_read(call, value))
+      fail(p, call.step, thread, call.index, kErrorStale, 0);
   }
 }
 

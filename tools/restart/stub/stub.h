@@ -18,7 +18,8 @@
 
 namespace cryo::stub {
 
-// What was being done when something failed: picks the words of the message.  Those from kFirstKind on are kinds of calls (step_kind.h).
+// What was being done when something failed: picks the words of the message.  Those from kFirstKind on are
+// kinds of calls (step_kind.h).
 enum class Step : std::uint16_t {
   kPrepare,  // still in C++: the ledger has a text
   kUnmap,
@@ -37,9 +38,11 @@ enum class Expect : std::uint16_t {
   kArgument1,  // result is the second one
   kArgument3,  // result is the fourth one
   kArgument4,  // result is the fifth one
-  kBytes,      // result is the third one, the size of what the second one points to, of which the fifth one is the CRC32C
-  kMoved,      // result is a descriptor, which goes to the number that is the sixth argument, with the flags that are the fifth
-  kLocked,     // ENOMEM is no error: of mlock(2), when the memory is locked, and has pages that cannot be had
+  kBytes,  // result is the third one, the size of what the second one points to, of which the fifth one is
+           // the CRC32C
+  kMoved,  // result is a descriptor, which goes to the number that is the sixth argument, with the flags that
+           // are the fifth
+  kLocked,  // ENOMEM is no error: of mlock(2), when the memory is locked, and has pages that cannot be had
 };
 
 struct Call {
@@ -155,7 +158,7 @@ struct Parameters {
   std::uint32_t nr_threads;
   std::uint32_t nr_processes;  // that arrive
   std::uint32_t process;       // index
-  std::uint32_t wait_mapped;  // 1: process_calls need that the memory of all processes is complete
+  std::uint32_t wait_mapped;   // 1: process_calls need that the memory of all processes is complete
   std::uint32_t wait_peopled;  // 1: proc_calls need that all processes have their threads
   std::int32_t handle_fd;
   std::int32_t device_fd;      // for the pid cursor, -1: none; closed before the resume
