@@ -21,29 +21,11 @@
 #include "base/unique_fd.h"
 #include "context/model.h"
 #include "restart/rights/rights.h"
+#include "restart/rights/rights_kept.h"
 
 namespace cryo {
 
 class CreatedPaths;
-
-// Of the caller: neither in effect nor permitted.
-[[nodiscard]] bool is_capable_of_nothing();
-
-// A change of ids makes the calling process one that nobody may look at, and takes from it the signal that
-// comes with the death of its parent: this gives both back.
-class SteadyProcess {
- public:
-  SteadyProcess();
-  // After each change.  Where the parent has died meanwhile, the process ends here.
-  void steady() const;
-  // The same, while nobody is to look at it: what is in /proc is its effective user's.
-  void steady_unseen() const;
-  // For good, where the caller has had more rights than who may look at it has.
-  void unseen() const;
-
- private:
-  int dumpable_ = 0, death_signal_ = 0, parent_ = 0;
-};
 
 // Where nobody knows whose a name is.
 [[nodiscard]] std::vector<std::size_t> everybody(const Context& context);
@@ -109,39 +91,6 @@ class OwnNames {
 
  private:
   NamesOf names_;
-};
-
-// How much of a process the caller becomes for the time being.
-enum class Extent {
-  kFiles,   // what the file system asks for
-  kOpener,  // what an open file remembers, too: effective ids
-  kMaker,   // what kernel objects remember, and are charged to: all ids
-};
-
-// The caller's rights to files, as long as it lives: then they are what they were.
-class RightsKept {
- public:
-  RightsKept();
-  ~RightsKept();
-  RightsKept(const RightsKept&) = delete;
-  RightsKept& operator=(const RightsKept&) = delete;
-
-  // False, with errno: they could not be taken, and are unchanged.  Who has no capability himself stays as he
-  // is.
-  [[nodiscard]] bool take(const Rights& rights, Extent extent = Extent::kFiles);
-
- private:
-  [[nodiscard]] OwnIds ids_for(const Rights& rights, Extent extent) const;
-  [[nodiscard]] bool set_all(const Rights& rights, const OwnIds& ids, std::uint64_t capabilities) const;
-  void restore() const;
-  std::uint64_t effective_ = 0, permitted_ = 0, inheritable_ = 0;
-  std::uint32_t uid_ = 0, gid_ = 0, suid_ = 0, sgid_ = 0;
-  OwnIds ids_;
-  std::vector<std::uint32_t> groups_;
-  std::optional<SteadyProcess> steady_;
-  bool for_good_ = false;
-  bool changed_ = false;
-  bool other_ids_ = false;
 };
 
 // The process whose names these are, for what remembers who made it: quotas of inotify, epoll, pipes, message

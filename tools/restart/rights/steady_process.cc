@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a process loses when its ids change, and who has no capability to change them.
+#include "restart/rights/steady_process.h"
+
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "restart/rights/names.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {

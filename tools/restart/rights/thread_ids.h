@@ -8,6 +8,8 @@
 
 namespace cryo {
 
+inline constexpr auto kAsk = static_cast<std::uint32_t>(-1);  // as an id: no change
+
 // They return the id that was in effect before, whether or not it was changed.
 std::uint32_t set_fsuid(std::uint32_t uid);
 std::uint32_t set_fsgid(std::uint32_t gid);
