@@ -217,6 +217,9 @@ std::optional<NameAt> find_place(int directory, const std::string& path, bool fo
 }
 
 int open_at(int directory, const std::string& path, int flags, mode_t mode) {
+  // Mostly there is no link on the way, and one call says so.
+  const int direct = open_without_links(directory, path, flags, mode);
+  if (direct >= 0 || (errno != ELOOP && errno != ENOSYS)) return direct;
   const auto place = find_place(directory, path, (flags & O_NOFOLLOW) == 0);
   if (!place) return -1;
   const int fd = open_without_links(place->directory.get(), place->name, flags, mode);

@@ -28,7 +28,7 @@ class PathCheck {
 
  private:
   [[nodiscard]] bool is_written(const File& file, const FileUse& use) const;
-  void check_identity(const File& file, const Inode& inode);
+  void check_identity(const File& file, const Inode& inode, const UniqueFd& place);
   [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use,
                                      const struct stat& now);
   void check_context_output(const File& file, const FileUse& use);
@@ -36,7 +36,8 @@ class PathCheck {
   [[nodiscard]] bool overwrites(const File& file, const FileUse& use, std::uint64_t size) const;
   void say_stays(const File& file, bool in_place, std::uint64_t bytes, const std::string& aside);
   void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
-  void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
+  void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now,
+                         const UniqueFd& place);
   [[nodiscard]] bool take_own_output(const File& file, const FileUse& use);
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   void check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
@@ -81,8 +82,7 @@ bool PathCheck::is_written(const File& file, const FileUse& use) const {
 }
 
 // What is written to must not be somebody else's.
-void PathCheck::check_identity(const File& file, const Inode& inode) {
-  const UniqueFd place = names::open(at_.path, O_PATH);
+void PathCheck::check_identity(const File& file, const Inode& inode, const UniqueFd& place) {
   if (!place || !is_other_file(at_.options.relocations, file, inode, place.get())) return;
   const std::string difference = difference_of(inode.head, place.get());
   switch (at_.options.changed_files.value_or(ChangedFiles::kRefuse)) {
@@ -206,8 +206,7 @@ void PathCheck::check_tail(const File& file, const Inode& inode, const FileUse& 
 
 // chattr +a: nobody opens it without O_APPEND any more, or cuts it.
 void PathCheck::check_append_only(const File& file, const Inode& inode, const FileUse& use,
-                                  const struct stat& now) {
-  const UniqueFd place = names::open(at_.path, O_PATH);
+                                  const struct stat& now, const UniqueFd& place) {
   struct ::statx more {};
   if (!is_output(file, use) || !place || !names::look(place.get(), more) ||
       (more.stx_attributes & STATX_ATTR_APPEND) == 0)
@@ -238,8 +237,9 @@ void PathCheck::check_size(const File& file, const FileUse& use, const Inode& in
   if (const auto other = at_.findings.other_uses.find(inode.id);
       other != at_.findings.other_uses.end() && other->second.context)
     return check_context_output(file, use);
-  check_append_only(file, inode, use, now);
-  check_identity(file, inode);
+  const UniqueFd place = names::open(at_.path, O_PATH);
+  check_append_only(file, inode, use, now, place);
+  check_identity(file, inode, place);
   check_tail(file, inode, use, now);
   if (static_cast<std::uint64_t>(now.st_size) < inode.head.size) check_shorter(file, use, inode, now);
 }
