@@ -125,6 +125,13 @@ struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount
 const void *cryo_mount_space(struct task_struct *task);
 u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_mounts(struct cryo_capture *c, struct cryo_mounts *m);
+
+/**
+ * cryo_mounts_free() - free all mount namespaces of a capture, and the requester's table of mounts
+ * @c: the capture; it need not have any
+ *
+ * Context: In the requester. May sleep.
+ */
 void cryo_mounts_free(struct cryo_capture *c);
 
 /* save/ns/mount_files.c */

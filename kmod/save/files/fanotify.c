@@ -47,7 +47,6 @@ static struct fanotify_load load_of(struct fsnotify_group *group)
 	return load;
 }
 
-/* Are there events that have not been read or answered? */
 bool cryo_fanotify_unread(struct file *file)
 {
 	struct fanotify_load load = load_of(file->private_data);
