@@ -70,8 +70,8 @@ int cryo_find_path_inside(struct cryo_capture *c, const struct cryo_mounts *m, s
  *
  * Context: As of cryo_path_leads_to().
  *
- * Return: 0; -ENOENT: no path leads the requester there, or several mounts are at that path;
- * -ENOMEM; or an error of cryo_own_mounts() or cryo_capture_interrupted().
+ * Return: 0; -ENOENT: no path leads the requester there, or of mount @id, others are at that path,
+ * too; -ENOMEM; or an error of cryo_own_mounts() or cryo_capture_interrupted().
  */
 int cryo_find_mount(struct cryo_capture *c, u32 id, dev_t dev, char *out);
 
@@ -112,8 +112,8 @@ bool cryo_may_reach(struct cryo_capture *c, struct task_struct *task, const stru
  * cryo_has_other_name() - has a name been removed, and the file has other ones?
  * @path: the path of the file
  *
- * By its link count, where the file system keeps one; always true of a removed name in an overlay
- * whose file has one.
+ * By the link count of the inode. False of files that are made up on access (proc, cgroup), and of
+ * file systems that cannot be exported: these need not keep the count.
  *
  * Return: true: it has.
  */
@@ -130,7 +130,7 @@ bool cryo_has_other_name(const struct path *path);
  * Context: In the requester. May sleep.
  *
  * Return: NULL: it can, or need not; a text for cryo_refuse(); or an ERR_PTR: -ENOMEM, or as of
- * cryo_find_name().
+ * cryo_find_name() but for -ENOENT and -ENAMETOOLONG.
  */
 const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o);
 
