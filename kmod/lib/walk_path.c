@@ -116,7 +116,6 @@ static int step_by_name(const struct path *at, const char *name, struct path *ne
 	return err;
 }
 
-/* What @name leads to from @root, which stands for "/": counted, in @found. */
 int cryo_walk_path(const struct path *root, const char *name, struct path *found)
 {
 	char part[NAME_MAX + 1];

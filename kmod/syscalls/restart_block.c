@@ -129,10 +129,6 @@ static void save_timed(const struct restart_block *rb, struct cryo_thread *out)
 	out->restart.uaddr = (unsigned long)rb->futex.uaddr;
 }
 
-/*
- * Saved whenever it is known: a thread may be just before its restart_syscall().
- * An unknown one is an obstacle only when the registers say that it is going to be used.
- */
 void cryo_restart_block_save(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
 			     struct cryo_thread *out)
 {

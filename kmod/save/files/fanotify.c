@@ -54,7 +54,6 @@ bool cryo_fanotify_unread(struct file *file)
 	return load.events || load.permissions;
 }
 
-/* May others wait, uninterruptibly, until it is answered what they may do? */
 bool cryo_fanotify_answers(struct file *file)
 {
 	const struct fsnotify_group *group = file->private_data;
