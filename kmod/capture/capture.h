@@ -256,7 +256,7 @@ int cryo_objects_init(struct cryo_capture *c);
  * @p: who has it
  * @file: the file; counted by the object
  *
- * Return: the object, or an ERR_PTR.
+ * Return: the object, which belongs to @c; NULL: no memory.
  */
 struct cryo_object *cryo_object_file(struct cryo_capture *c, struct cryo_proc *p,
 				     struct file *file);

@@ -83,7 +83,6 @@ static struct cryo_object *add_object(struct cryo_capture *c, struct cryo_proc *
 	return o;
 }
 
-/* The object of @file, made at first sight together with that of its inode. NULL: no memory. */
 struct cryo_object *cryo_object_file(struct cryo_capture *c, struct cryo_proc *p, struct file *file)
 {
 	struct cryo_object *o = cryo_object_find(c, file);

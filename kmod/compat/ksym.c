@@ -577,7 +577,6 @@ static bool is_work(struct callback_head *work, void *data)
 	return work == data;
 }
 
-/* Take @work back from @task. False: it runs, or has run, or was never queued. */
 bool cryo_task_work_cancel(struct task_struct *task, struct callback_head *work)
 {
 	return static_call(cryo_sc_cancel_match)(task, is_work, work);
@@ -588,7 +587,6 @@ unsigned long cryo_wait_task_inactive(struct task_struct *task, unsigned int sta
 	return static_call(cryo_sc_wait_inactive)(task, state);
 }
 
-/* Into kernel memory; @len is the room there, and then how much of it is used. */
 int cryo_getsockopt(struct sock *sk, int level, int name, void *value, int *len)
 {
 	sockptr_t to = KERNEL_SOCKPTR(value), size = KERNEL_SOCKPTR(len);

@@ -2,7 +2,8 @@
 /*
  * layouts.h - does this kernel keep its private structures where compat/ looks for them?
  *
- * layout_list.h has what is compared, when the module is loaded.  What is of a group that differs must not be looked at.
+ * layout_list.h has what is compared, when the module is loaded. What is of a group that differs
+ * must not be looked at.
  */
 #ifndef CRYO_COMPAT_LAYOUTS_H
 #define CRYO_COMPAT_LAYOUTS_H
@@ -25,7 +26,14 @@ enum cryo_layout {
 
 void cryo_layouts_init(void);
 
-/* Also where the kernel does not tell, see cryo_layouts_init(). */
+/**
+ * cryo_layout_fits() - has a group of private structures the layout that the module assumes?
+ * @layout: the group
+ *
+ * What is of a group that differs must not be accessed.
+ *
+ * Return: true: it has, or the kernel has no type information to compare with.
+ */
 bool cryo_layout_fits(enum cryo_layout layout);
 
 /* Is the function known to have another prototype than it is called with? */

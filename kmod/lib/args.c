@@ -7,11 +7,6 @@
 
 #include "lib/args.h"
 
-/*
- * Copy a structure that begins with its size. A caller may know less of it than the @known bytes
- * of ours, but not less than @least; the rest is zero. What he knows more of has to be zero, and
- * must not be so much that looking for that would take long.
- */
 int cryo_copy_args(void *args, size_t known, size_t least, void __user *from)
 {
 	u32 size;
@@ -44,7 +39,6 @@ void *cryo_copy_data(u64 from, size_t length)
 	return copy_with_room(from, length, 0);
 }
 
-/* The same, and a NUL after them. */
 char *cryo_copy_text(u64 from, size_t length)
 {
 	char *text = copy_with_room(from, length, 1);

@@ -37,7 +37,6 @@ static int buf_grow(struct cryo_buf *buf, size_t need)
 	return 0;
 }
 
-/* @len zeroed bytes at the end, or NULL with buf->error set. Valid until the next call. */
 void *cryo_buf_add(struct cryo_buf *buf, size_t len)
 {
 	size_t need;

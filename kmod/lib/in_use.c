@@ -31,7 +31,6 @@ void cryo_use_end(enum cryo_use what)
 	atomic_dec(&uses[what]);
 }
 
-/* Without debugfs there is nothing to see, which is no error. */
 void cryo_in_use_init(void)
 {
 	unsigned int i;

@@ -18,7 +18,6 @@ void cryo_log_init(struct cryo_log *log)
 	mutex_init(&log->lock);
 }
 
-/* What is said after this begins anew. */
 void cryo_log_free(struct cryo_log *log)
 {
 	mutex_lock(&log->lock);
@@ -102,7 +101,6 @@ static void append_line(struct cryo_log *log, const char *line, size_t len)
 	log->text[log->len++] = '\n';
 }
 
-/* Add one line; @fmt has no newline at its end. May sleep. */
 void cryo_log(struct cryo_log *log, const char *fmt, ...)
 {
 	va_list args;
@@ -126,7 +124,6 @@ void cryo_log(struct cryo_log *log, const char *fmt, ...)
 	kfree(line);
 }
 
-/* No more lines come: says whether some are not there. */
 void cryo_log_end(struct cryo_log *log)
 {
 	char line[LOST_LINE_MAX];

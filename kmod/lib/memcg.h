@@ -7,14 +7,30 @@
 
 struct mem_cgroup;
 
-/*
- * Pages that @memcg (NULL: none) and the groups above it may still take before the first of them is at its limit; with @high, before
- * it is at memory.high.  U64_MAX: as many as there are.  By the counters that the group's own charges go by; they go on changing.
- * The caller has a reference, or holds rcu_read_lock().
+/**
+ * cryo_memcg_margin() - pages that a memory control group may still be charged
+ * @memcg: the group; NULL: none
+ * @high: up to memory.high as well, and not only up to memory.max
+ *
+ * Of it and all groups above it, the one with the least left counts. By the counters that its own
+ * charges go by, which change meanwhile.
+ *
+ * Context: The caller has a reference to @memcg, or holds rcu_read_lock().
+ *
+ * Return: pages; U64_MAX: there is no limit.
  */
 u64 cryo_memcg_margin(struct mem_cgroup *memcg, bool high);
 
-/* Pages that @memcg and the groups above it may have; the rest as above. */
+/**
+ * cryo_memcg_limit() - pages that a memory control group may have in all
+ * @memcg: the group; NULL: none
+ *
+ * The least memory.max of it and all groups above it.
+ *
+ * Context: As of cryo_memcg_margin().
+ *
+ * Return: pages; U64_MAX: there is no limit.
+ */
 u64 cryo_memcg_limit(struct mem_cgroup *memcg);
 
 #endif /* CRYO_MEMCG_H */

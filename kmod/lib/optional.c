@@ -42,7 +42,6 @@ static bool same_groups(const struct group_info *x, const struct group_info *y)
 	return true;
 }
 
-/* Threads usually have creds of their own after a set*id(): the same in content? */
 bool cryo_same_creds(struct task_struct *a, struct task_struct *b)
 {
 	const struct cred *x = get_task_cred(a);

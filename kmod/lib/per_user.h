@@ -23,7 +23,11 @@ struct cryo_user {
 	refcount_t count;
 	kuid_t uid;
 	atomic_t tracks;		/* accounts of what processes have written: track.c */
-	atomic_t left_works;		/* of freezes that were given up, with threads of his that sleep uninterruptibly, or are frozen: park.c */
+	/*
+	 * Of freezes that were given up, with threads of the user that sleep uninterruptibly, or
+	 * are frozen: park.c
+	 */
+	atomic_t left_works;
 
 	/* Areas of restarted processes: map_places.c */
 	struct mutex join_lock;		/* one area is made at a time, that others may have, too */
@@ -33,17 +37,54 @@ struct cryo_user {
 	unsigned int nr_places;		/* each has a reference to this */
 };
 
-/* The user to whom what the caller makes is counted. */
+/**
+ * cryo_payer() - the user to whom what the caller makes is counted
+ *
+ * Of a caller in user namespaces below the initial one, the owner of the outermost of them: ids
+ * that a user has mapped there do not raise a limit.
+ *
+ * Return: the user id.
+ */
 kuid_t cryo_payer(void);
 
-/* The caller's, with a reference; NULL: no memory. */
+/**
+ * cryo_user_get() - the record of the user whom cryo_payer() names
+ *
+ * Context: May sleep.
+ *
+ * Return: the record, with a reference; NULL: no memory.
+ */
 struct cryo_user *cryo_user_get(void);
-/* The same of the task whose credentials @cred are. */
+
+/**
+ * cryo_user_of() - the record of the user to whom what a task makes is counted
+ * @cred: credentials of the task
+ *
+ * Context: May sleep.
+ *
+ * Return: the record, with a reference; NULL: no memory.
+ */
 struct cryo_user *cryo_user_of(const struct cred *cred);
+
+/**
+ * cryo_user_hold() - take one more reference
+ * @user: the record of a user, to which the caller has a reference
+ */
 void cryo_user_hold(struct cryo_user *user);
+
+/**
+ * cryo_user_put() - drop a reference; the last one frees the record
+ * @user: the record of a user; NULL is fine
+ *
+ * Context: Process context. Does not sleep.
+ */
 void cryo_user_put(struct cryo_user *user);
 
-/* Any that has places, with a reference; NULL: there is none. */
+/**
+ * cryo_user_with_places() - any user who has places of memory on demand
+ *
+ * Return: the record, with a reference; NULL: there is none.
+ */
 struct cryo_user *cryo_user_with_places(void);
 
 #endif

@@ -9,9 +9,21 @@
 #include <linux/compiler.h>
 #include <linux/types.h>
 
+/**
+ * cryo_point() - stop here, if a test has asked for it by the parameter stop_point
+ * @name: of the point
+ *
+ * Not in an exiting or a kernel thread.
+ *
+ * Context: In any other task that may sleep, without a lock for which others wait. Sleeps until it
+ * is killed, or until stop_point is written again.
+ */
 void cryo_point(const char *name);
 
-/* Parameters: bounds that a test comes to, instead of those of the code, unless they are 0; and a kernel that is not what it seems. */
+/*
+ * Parameters: bounds that a test comes to, instead of those of the code, unless they are 0; and a
+ * kernel that is not what it seems.
+ */
 extern unsigned int cryo_few_freeze_ms, cryo_few_tracks, cryo_few_places, cryo_few_table_bytes;
 extern bool cryo_wrong_vma_changes;
 

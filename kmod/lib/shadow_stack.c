@@ -14,7 +14,6 @@
 
 #define MEMORY_WAIT_MS	1000
 
-/* Can that be a shadow stack, by its numbers? */
 bool cryo_shadow_stack_range(u64 start, u64 size)
 {
 	return size && PAGE_ALIGNED(start) && PAGE_ALIGNED(size) && start < TASK_SIZE &&
@@ -50,7 +49,6 @@ static int take_mmap_lock(struct mm_struct *mm)
 	return 0;
 }
 
-/* Is there nothing in the range but shadow stacks? Of @task, which is parked and may die. */
 int cryo_check_shadow_stack(struct task_struct *task, u64 start, u64 size)
 {
 	struct mm_struct *mm;

@@ -10,7 +10,6 @@
 
 #include "lib/sighand.h"
 
-/* Returns with siglock held and interrupts off, or NULL: the task has exited. */
 struct sighand_struct *cryo_lock_sighand(struct task_struct *task)
 {
 	struct sighand_struct *sighand;

@@ -11,15 +11,19 @@
 #include <linux/types.h>
 
 /**
- * cryo_turn_begin() - wait until nobody else's turn is under way, and begin one
- * @what: what the number is chosen of, e.g. a pid namespace: compared by address only, and referenced by the caller
- * @used: has the number that was set last been used, by whomever?  Called with a spinlock held
+ * cryo_turn_begin() - wait until no other user's turn is under way, and begin one
+ * @what: what the number is chosen of, e.g. a pid namespace: compared by address only, and
+ *	referenced by the caller
+ * @used: has the number that was set last been used, by any task? Called with a spinlock held
  *
- * Turns are of users, in the order in which they have asked; all processes of a user have one place among those that wait.  A turn
- * ends when its number has been used, by cryo_turn_end(), or 20 ms after the number was set, which may take 50 ms: others may keep the locks
- * busy that setting and using it take.  Whoever has waited for a second goes on without one: it is a hint only.
+ * Users have turns in the order of their requests; all processes of a user have one place among
+ * those that wait. A turn ends when its number has been used, by cryo_turn_end(), or 20 ms after
+ * the number was set, which may take 50 ms: other tasks may hold the locks that setting and using
+ * it take. After a second of waiting the caller continues without a turn: it is a hint only.
  *
- * The caller sets his number next, and calls cryo_turn_set(), or else cryo_turn_end().
+ * The caller sets its number next, and calls cryo_turn_set(), or else cryo_turn_end().
+ *
+ * Context: Sleeps, killably.
  *
  * Return: 0, or -EINTR: a signal kills the caller.
  */
@@ -29,15 +33,16 @@ int cryo_turn_begin(const void *what, bool (*used)(const void *what));
  * cryo_turn_set() - the number has been set that the turn was begun for
  * @what: as for cryo_turn_begin()
  *
- * Before that, @used says of the turn before whether it is over, and nothing of this one.
+ * Until then, @used is about the number of the turn before, and not of this one.
  */
 void cryo_turn_set(const void *what);
 
 /**
  * cryo_turn_end() - end the turn of the caller's user
  * @what: as for cryo_turn_begin()
+ * @used: as for cryo_turn_begin()
  *
- * Return: whether nobody else's is under way.
+ * Return: true: no other user's turn is under way.
  */
 bool cryo_turn_end(const void *what, bool (*used)(const void *what));
 

@@ -26,7 +26,6 @@ atomic_t *cryo_unload_works(void)
 	return &works;
 }
 
-/* In module exit: no handle is open any more, so no new work can come. */
 void cryo_unload_wait(void)
 {
 	wait_event(works_wait, !atomic_read(&works));

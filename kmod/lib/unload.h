@@ -11,9 +11,28 @@
 
 #include <linux/types.h>
 
+/**
+ * cryo_unload_get() - keep the module's text for a task work that is being queued, or a timed wait
+ *	that is continued
+ */
 void cryo_unload_get(void);
+
+/**
+ * cryo_unload_put() - one work less for which the text stays
+ *
+ * Context: The last action in the function of the work; or when it could not be queued, or has been
+ * cancelled.
+ */
 void cryo_unload_put(void);
+
+/**
+ * cryo_unload_wait() - wait until no work is left, and all tasks have left the module's text
+ *
+ * Context: In the module's exit, when no handle is open, so that no new work is queued. Sleeps,
+ * uninterruptibly.
+ */
 void cryo_unload_wait(void);
+
 atomic_t *cryo_unload_works(void);
 
 #endif

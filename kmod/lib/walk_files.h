@@ -9,7 +9,8 @@ struct file;
 struct task_struct;
 
 struct cryo_file_walk {
-	bool (*wanted)(const void *arg, struct file *file);	/* with files_struct.file_lock held */
+	/* With files_struct.file_lock held. */
+	bool (*wanted)(const void *arg, struct file *file);
 	const void *arg;
 	unsigned int next;	/* where the next call begins */
 	unsigned int end;	/* of this one */
@@ -17,12 +18,17 @@ struct cryo_file_walk {
 };
 
 /**
- * cryo_walk_files() - look at the next open files of a task
- * @walk: where it begins is where the call before has ended
- * @task: referenced by the caller, who has asked whether it may be looked at
+ * cryo_walk_files() - examine the next open files of a task, a bounded number in each call
+ * @walk: the walk; begins where the call before has ended
+ * @task: referenced by the caller, who has checked that the requester may inspect it
  *
- * Return: whether one of them is wanted.  If not, and @walk->more, it goes on with another call, between which the caller asks
- * whether it should.
+ * To be called again while nothing is found and @walk->more is set; between two calls the caller
+ * checks that it is not interrupted.
+ *
+ * Context: Takes task_lock(), and files_struct.file_lock in it; has dropped both before it may
+ * sleep.
+ *
+ * Return: true: one of them is wanted.
  */
 bool cryo_walk_files(struct cryo_file_walk *walk, struct task_struct *task);
 

@@ -29,7 +29,6 @@ static bool is_on_disk(const struct super_block *sb)
 	return sb->s_type->fs_flags & FS_REQUIRES_DEV && sb->s_magic != FUSE_SUPER_MAGIC;
 }
 
-/* Are its files on a disk of this machine, or in its memory? */
 bool cryo_is_at_hand(const struct super_block *sb)
 {
 	return is_on_disk(sb) || sb->s_magic == TMPFS_MAGIC || sb->s_magic == HUGETLBFS_MAGIC;
@@ -117,7 +116,6 @@ static int step_by_name(const struct path *at, const char *name, struct path *ne
 	return err;
 }
 
-/* What @name leads to from @root, which stands for "/": counted, in @found. */
 int cryo_walk_path(const struct path *root, const char *name, struct path *found)
 {
 	char part[NAME_MAX + 1];
@@ -146,7 +144,6 @@ int cryo_walk_path(const struct path *root, const char *name, struct path *found
 	}
 }
 
-/* The same for the requester. */
 int cryo_walk_own_path(const char *name, struct path *found)
 {
 	struct path root;

@@ -16,15 +16,28 @@ struct task_struct;
 /* With rcu_read_lock(). */
 typedef bool (*cryo_wanted_fn)(void *arg, struct task_struct *task);
 
-/*
- * From the number *@at (the first is 1) in the outermost pid namespace on: puts up to CRYO_WALK_FOUND tasks of that @type
- * (PIDTYPE_TGID: processes; PIDTYPE_PID: threads) into @found, counted, and returns how many.  *@at is the number to go on with then,
- * or 0: there is none.
+/**
+ * cryo_walk_tasks() - find tasks of the whole machine, a bounded number in each call
+ * @type: PIDTYPE_TGID: processes; PIDTYPE_PID: threads
+ * @wanted: called of each, with rcu_read_lock()
+ * @arg: the first argument of @wanted
+ * @found: room for CRYO_WALK_FOUND tasks; gets those that are wanted, with a reference each. NULL
+ *	is fine if @wanted never returns true
+ * @at: number in the outermost pid namespace to begin at, 1 at first; is the one to go on at then,
+ *	or 0: there is none
+ *
+ * At most CRYO_WALK_STEP numbers are examined.
+ *
+ * Context: Takes rcu_read_lock(), and does not sleep; the caller may, between two calls.
+ *
+ * Return: how many are in @found.
  */
 unsigned int cryo_walk_tasks(enum pid_type type, cryo_wanted_fn wanted, void *arg,
 			     struct task_struct **found, int *at);
 
-/* The threads of one process. cryo_walk_threads_end() when it is given up before it has come to its end. */
+/*
+ * The threads of one process. A walk that is given up before its end takes cryo_walk_threads_end().
+ */
 struct cryo_thread_walk {
 	struct task_struct *member;	/* any of them; the caller's */
 	struct task_struct *at;		/* counted: goes on behind it. NULL: begins */
@@ -32,12 +45,29 @@ struct cryo_thread_walk {
 	bool anew;			/* has had to begin anew */
 };
 
-/*
- * Puts those that are @wanted, up to @room of them, into @found, counted, as above.  Who comes meanwhile may be missed.  When the thread
- * behind which it would go on has gone, it begins anew: whoever calls this until there are no @more looks at the time, too.
+/**
+ * cryo_walk_threads() - find threads of a process, a bounded number in each call
+ * @w: the walk; all zero but for its member at first
+ * @wanted: called of each, with rcu_read_lock()
+ * @arg: the first argument of @wanted
+ * @found: gets those that are wanted, with a reference each
+ * @room: how many fit there, at least one
+ *
+ * To be called while @w->more. A thread that is created meanwhile may be missed. If the one behind
+ * which the call would go on has been reaped, it begins anew, and @w->anew is set: the caller
+ * bounds the number of calls, or checks that it is not killed.
+ *
+ * Context: As of cryo_walk_tasks().
+ *
+ * Return: how many are in @found.
  */
 unsigned int cryo_walk_threads(struct cryo_thread_walk *w, cryo_wanted_fn wanted, void *arg,
 			       struct task_struct **found, unsigned int room);
+
+/**
+ * cryo_walk_threads_end() - end a walk, maybe before its last thread
+ * @w: the walk; its reference is dropped, and another walk may begin
+ */
 void cryo_walk_threads_end(struct cryo_thread_walk *w);
 
 #endif /* CRYO_WALK_TASKS_H */

@@ -196,13 +196,11 @@ int cryo_save_unchanged(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-/* Bytes that the process's memory will take, at most about: pages may turn out to be zero. */
 u64 cryo_estimate_memory(const struct cryo_proc *p)
 {
 	return (get_mm_counter(p->mm, MM_ANONPAGES) + (u64)cryo_hugetlb_usage(p->mm)) * PAGE_SIZE;
 }
 
-/* Write all private memory of the process. The last of it is still on its way when this returns. */
 int cryo_save_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
 	int err = cryo_page_writer_select(c->writer, p->mm_id);

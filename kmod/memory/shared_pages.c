@@ -33,7 +33,6 @@ void cryo_shared_pages_init(struct cryo_shared_pages *s)
 	s->most = totalram_pages() / SHARE_OF_MEMORY;
 }
 
-/* Pages of @mm are going to be looked for. */
 void cryo_shared_pages_expect(struct cryo_shared_pages *s, struct mm_struct *mm)
 {
 	struct mem_cgroup *memcg = get_mem_cgroup_from_mm(mm);

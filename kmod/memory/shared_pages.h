@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* shared_pages.h - pages that several processes of one context have: written once, and found again by their address */
+/*
+ * shared_pages.h - pages that several processes of one context have: written once, and found again
+ * by their address
+ */
 #ifndef CRYO_SHARED_PAGES_H
 #define CRYO_SHARED_PAGES_H
 
@@ -9,9 +12,30 @@ struct cryo_shared_pages;
 struct mm_struct;
 struct page;
 
+/**
+ * cryo_shared_pages_init() - begin with no shared page known
+ * @s: is filled
+ */
 void cryo_shared_pages_init(struct cryo_shared_pages *s);
+
+/**
+ * cryo_shared_pages_expect() - one more address space will be written to the context
+ * @s: the shared pages
+ * @mm: the address space; has users
+ *
+ * With one alone, nothing is shared. At most half of what its memory control group, or the machine,
+ * may have is remembered.
+ */
 void cryo_shared_pages_expect(struct cryo_shared_pages *s, struct mm_struct *mm);
+
+/**
+ * cryo_shared_pages_free() - drop the references to all pages that are remembered
+ * @s: the shared pages
+ *
+ * Context: May sleep.
+ */
 void cryo_shared_pages_free(struct cryo_shared_pages *s);
+
 bool cryo_page_may_be_shared(struct page *page);
 u64 cryo_shared_page_find(struct cryo_shared_pages *s, struct page *page);
 void cryo_shared_page_remember(struct cryo_shared_pages *s, struct page *page, u64 offset);

@@ -84,7 +84,6 @@ int cryo_no_snapshot(struct cryo_capture *c, const struct cryo_proc *p,
 	return CRYO_NO_SNAPSHOT;
 }
 
-/* Also says when there can be none. @s: zero but for goes_on and stop. */
 int cryo_snapshot_init(struct cryo_snapshot *s, struct cryo_capture *c)
 {
 	u64 asked = c->req->args.snapshot_limit >> PAGE_SHIFT;
@@ -228,7 +227,6 @@ static int snapshot_over_limit(struct cryo_snapshot *s, const char *why, u64 ext
 	return -EDEADLK;
 }
 
-/* In the writer, between two writes: has it become too much? */
 int cryo_snapshot_check_limit(struct cryo_snapshot *s)
 {
 	int err = 0;
@@ -256,7 +254,6 @@ static void poke_writer(struct timer_list *timer)
 	mod_timer(timer, jiffies + LOOK_JIFFIES);
 }
 
-/* From when the processes go on. In the writer. */
 void cryo_snapshot_watch(struct cryo_snapshot *s)
 {
 	if (s->pages <= min_t(u64, s->limit, SMALL))

@@ -462,7 +462,6 @@ static struct cryo_track *take_first(struct hlist_head *bucket)
 	return t;
 }
 
-/* In module exit: no handle is open any more. */
 void cryo_track_exit(void)
 {
 	struct cryo_track *t;
@@ -547,7 +546,6 @@ static int set_parent(struct cryo_request *req, struct cryo_ckpt_context *args)
 	return 0;
 }
 
-/* CRYO_CKPT_PARENT */
 long cryo_track_ask(struct cryo_request *req, void __user *arg)
 {
 	struct cryo_ckpt_context args;
@@ -578,7 +576,6 @@ static int name_account(struct cryo_request *req, const u8 *id)
 	return err;
 }
 
-/* CRYO_CKPT_COMPLETE */
 long cryo_track_commit(struct cryo_request *req, void __user *arg)
 {
 	struct cryo_ckpt_context args;

@@ -261,7 +261,6 @@ static int save_some(struct cryo_capture *c, struct cryo_proc *p, const struct c
 	return cryo_stream_buf(&c->stream, CRYO_SEC_PAGES_USED, p->mm_id, sizeof(head), &buf);
 }
 
-/* Nothing is written if all pages have been used, or none: then there is no order. */
 int cryo_save_used(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_used *u = &p->used;

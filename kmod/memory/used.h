@@ -23,8 +23,23 @@ bool cryo_used_pte(struct cryo_used_table *t, pte_t *pte, unsigned long addr, st
 bool cryo_used_huge(const struct cryo_used *u, struct cryo_used_table *t, pmd_t *pmd,
 		    unsigned long addr, unsigned long end);
 void cryo_used_keep(struct cryo_used *u, struct cryo_used_table *t, unsigned long addr);
+
+/**
+ * cryo_used_look() - note the pages of a range that have been used, and clear their accessed bits
+ * @u: gets them; NULL: what the kernel itself has just used is not noted
+ * @mm: the address space
+ * @start: address of the range, all of which is private anonymous memory
+ * @end: its end
+ *
+ * Context: With mmap_lock of @mm. May sleep.
+ */
 void cryo_used_look(struct cryo_used *u, struct mm_struct *mm, unsigned long start,
 		    unsigned long end);
+
+/**
+ * cryo_used_free() - free what has been noted
+ * @u: all zero afterwards, and may be used again
+ */
 void cryo_used_free(struct cryo_used *u);
 
 #endif

@@ -26,7 +26,6 @@ bool cryo_is_anon_file(struct file *file, const char *name)
 	       !strcmp(file->f_path.dentry->d_name.name, name) && file->f_op->show_fdinfo;
 }
 
-/* The text of @file's show_fdinfo(), to be freed with kvfree(); or an ERR_PTR. */
 char *cryo_fdinfo(struct file *file)
 {
 	struct seq_file seq = { .file = file };

@@ -332,7 +332,6 @@ static int warn_of_device(struct cryo_capture *c, struct cryo_object *o)
 	return 0;
 }
 
-/* What stands in the way of finding the file again by a name; NULL: nothing; or an error. */
 const char *cryo_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {
 	const struct path *path = cryo_user_path(o->file);

@@ -30,13 +30,11 @@ static const char *path_below(const char *name, const char *root)
 	return name + len;
 }
 
-/* What a lookup that failed by @err tells: 0, nothing is there; or that it could not be looked. */
 int cryo_not_found(int err)
 {
 	return err == -ENOMEM || err == -EINTR ? err : 0;
 }
 
-/* Is @inode what the requester finds at @path? 1, 0 or an error. */
 int cryo_path_leads_to(const char *path, struct inode *inode)
 {
 	struct path found;
@@ -149,7 +147,6 @@ static int try_inside(const struct cryo_mounts *m, const struct path *at, struct
 	return same && strscpy(out, name, PATH_MAX) > 0;
 }
 
-/* The same for a mount namespace of the job's own: a path there. */
 int cryo_find_path_inside(struct cryo_capture *c, const struct cryo_mounts *m, struct inode *inode,
 			  char *out)
 {

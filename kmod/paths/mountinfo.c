@@ -196,7 +196,6 @@ static struct cryo_mount_table *read_table(struct cryo_capture *c, const char *n
 	return ERR_PTR(err);
 }
 
-/* Those of the process @pid, to be freed; or an ERR_PTR. */
 struct cryo_mount_table *cryo_mount_table_of(struct cryo_capture *c, pid_t pid)
 {
 	char name[48];
@@ -205,7 +204,6 @@ struct cryo_mount_table *cryo_mount_table_of(struct cryo_capture *c, pid_t pid)
 	return read_table(c, name);
 }
 
-/* Those of the requester, read once, which belong to the capture; or an ERR_PTR. */
 struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c)
 {
 	struct cryo_mount_table *t;
@@ -239,7 +237,6 @@ struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t 
 	return &t->lines[(u32)t->by_device[(*at)++]];
 }
 
-/* The job's own namespace that @mnt is in, as far as paths lead there; or NULL. */
 struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt)
 {
 	return xa_load(&c->seen_mounts, (unsigned long)mnt);

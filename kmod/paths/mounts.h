@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* mounts.h - what save/ns/mount_ns.c and those who ask it share */
+/* mounts.h - mount namespaces of the job, and tables of mounts */
 #ifndef CRYO_MOUNTS_H
 #define CRYO_MOUNTS_H
 
@@ -21,17 +21,17 @@ struct cryo_mount_line {
 	u32 shared, master;		/* peer groups; 0: none */
 	dev_t dev;
 	char *root, *point, *type;
-	u8 reached;			/* of the requester's: whether its mount point leads to it */
+	u8 reached;			/* CRYO_REACH_*; of the requester's alone */
 };
 
-/* cryo_mount_line.reached */
+/* cryo_mount_line.reached: whether the mount point leads to the mount */
 enum { CRYO_REACH_UNKNOWN, CRYO_REACHED, CRYO_NOT_REACHED };
 
 struct cryo_mount_table {
 	char *text;			/* as it was read */
 	char *cut;			/* what the lines point into */
 	struct cryo_mount_line *lines;	/* in the order of the text */
-	u64 *by_device;			/* the device's number, and in the lower half that of the line */
+	u64 *by_device;			/* sorted: device number, and in the lower half the line */
 	u32 n;
 };
 
@@ -47,11 +47,11 @@ struct cryo_mounts {
 	bool other_root;		/* than the requester's */
 	bool has_groups;		/* of its own mounts: shared, slaves of each other */
 	struct cryo_mount_table *theirs;	/* of a process in it */
-	struct cryo_buf seen;		/* struct path, counted: those of its mounts that a path leads to */
+	struct cryo_buf seen;		/* struct path, counted: mounts that a path leads to */
 	struct cryo_buf records;	/* struct cryo_mount, in the order of @theirs */
-	struct list_head nodes;		/* struct cryo_tmpfs_node, directories before what is in them */
-	struct xarray linked;		/* struct cryo_tmpfs_node, by inode: those with several names */
-	struct vfsmount *reading;	/* whose files are being looked at */
+	struct list_head nodes;		/* struct cryo_tmpfs_node, parents first */
+	struct xarray linked;		/* the same, by inode: those with several names */
+	struct vfsmount *reading;	/* whose files are being read */
 };
 
 /* A file in a temporary file system. */
@@ -67,18 +67,71 @@ struct cryo_tmpfs_node {
 };
 
 /* mountinfo.c */
+
+/**
+ * cryo_mount_table_of() - read the mounts of the namespace of a process
+ * @c: the capture
+ * @pid: of the process, in the requester's pid namespace
+ *
+ * Context: In the requester. May sleep.
+ *
+ * Return: the table, for cryo_mount_table_free(); or an ERR_PTR: -ENOMEM; -E2BIG: the tables of @c
+ * exceed CRYO_META_MAX; -EFBIG: this text alone is too long; -EIO: it is no mountinfo; or an error
+ * of cryo_proc_open(), of reading or of cryo_capture_interrupted().
+ */
 struct cryo_mount_table *cryo_mount_table_of(struct cryo_capture *c, pid_t pid);
+
+/**
+ * cryo_mount_table_free() - free a table of mounts
+ * @t: the table; NULL is fine
+ */
 void cryo_mount_table_free(struct cryo_mount_table *t);
+
+/**
+ * cryo_own_mounts() - the mounts of the requester, which are read once
+ * @c: the capture
+ *
+ * Context: In the requester. May sleep.
+ *
+ * Return: the table, which belongs to @c; or an ERR_PTR as of cryo_mount_table_of().
+ */
 struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c);
+
+/**
+ * cryo_next_mount() - the next mount of a file system, in the order of mountinfo
+ * @t: the table
+ * @dev: device number of the file system
+ * @at: CRYO_FIRST_MOUNT before the first call; is advanced
+ *
+ * Return: the mount, in @t; NULL: there is none left.
+ */
 struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t dev, u32 *at);
 
 /* save/ns/mount_ns.c */
 int cryo_check_mounts(struct cryo_capture *c, struct cryo_proc *p);
 struct cryo_mounts *cryo_mounts_of(struct cryo_capture *c, struct task_struct *task);
+
+/**
+ * cryo_in_mounts() - which mount namespace of the job is a mount in?
+ * @c: the capture
+ * @mnt: the mount
+ *
+ * Known of mounts that a path leads to.
+ *
+ * Return: the namespace, which belongs to @c; NULL: the requester's, or not known.
+ */
 struct cryo_mounts *cryo_in_mounts(struct cryo_capture *c, const struct vfsmount *mnt);
+
 const void *cryo_mount_space(struct task_struct *task);
 u32 cryo_mounts_number(struct cryo_capture *c, struct task_struct *task);
 int cryo_save_mounts(struct cryo_capture *c, struct cryo_mounts *m);
+
+/**
+ * cryo_mounts_free() - free all mount namespaces of a capture, and the requester's table of mounts
+ * @c: the capture; it need not have any
+ *
+ * Context: In the requester. May sleep.
+ */
 void cryo_mounts_free(struct cryo_capture *c);
 
 /* save/ns/mount_files.c */

@@ -32,7 +32,6 @@ static struct vfsmount *make_proc(void)
 	return ERR_PTR(-ENODEV);
 }
 
-/* The file @name of proc(5), "PID/mountinfo" for instance; or an ERR_PTR. */
 struct file *cryo_proc_open(struct cryo_capture *c, const char *name)
 {
 	struct vfsmount *mnt;

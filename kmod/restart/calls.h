@@ -10,7 +10,7 @@ struct file;
 struct pid;
 struct vm_area_struct;
 
-/* Who restarts: the process that made the handle, and its credentials then. */
+/* The process that made the handle of a restart, and its credentials at that time. */
 struct cryo_restarter {
 	struct pid *coordinator;
 	const struct cred *cred;
@@ -19,14 +19,19 @@ struct cryo_restarter {
 /* restart.c: the handle of a restart */
 
 /**
- * cryo_restart_create() - CRYO_IOC_RESTART
- * @arg: the argument of that call
+ * cryo_restart_create() - CRYO_IOC_RESTART: make the handle of a restart
+ * @arg: the argument of that call, a struct cryo_restart
  *
- * Return: a descriptor, or a negative errno.
+ * The caller becomes its coordinator, with the credentials that it has now.
+ *
+ * Context: In the caller. May sleep.
+ *
+ * Return: a descriptor; -EINVAL: a flag, or numbers of threads and processes that cannot be;
+ * -ENOMEM; or an error of cryo_copy_args() or anon_inode_getfd().
  */
 long cryo_restart_create(void __user *arg);
 
-/* state.c: the states of a restart handle, and who may call what in which of them */
+/* state.c: the states of a restart handle, and which calls are allowed in which of them */
 
 /**
  * cryo_is_being_restarted() - is this the handle of a restart that has not come to its end?
@@ -42,7 +47,7 @@ long cryo_restart_timer(void __user *arg);
 /* epoll_disarm.c: disarmed EPOLLONESHOT registrations */
 long cryo_restart_epoll_disarm(void __user *arg);
 
-/* exit_signal.c: which signal tells the parent of the caller's end */
+/* exit_signal.c: which signal notifies the parent of the caller's exit */
 long cryo_restart_signal(const struct cryo_restarter *by, void __user *arg);
 
 /* sockets.c: what no call sets of a socket */
@@ -60,16 +65,24 @@ long cryo_restart_uring(void __user *arg);
 int cryo_restart_uring_mmap(struct vm_area_struct *vma);
 
 /* exe.c: the executable that /proc/PID/exe names */
-/* Makes the caller's descriptor `fd` the executable of its memory; -EBADF, -EACCES: not of a file that may be run. */
+/*
+ * Makes the caller's descriptor @fd the executable of its memory; -EBADF, -EACCES: not of a file
+ * that may be executed.
+ */
 int cryo_restart_take_exe(const struct cred *maker, int fd);
 
 /* pid_cursor.c: restart with the saved pids, as an ordinary user */
 
 /**
- * cryo_pid_cursor() - CRYO_IOC_PID_CURSOR
- * @arg: the argument of that call
+ * cryo_pid_cursor() - CRYO_IOC_PID_CURSOR: choose the pid of the caller's next child
+ * @arg: the argument of that call, a struct cryo_pid_cursor, whose @previous is filled
  *
- * Return: 0 or a negative errno.
+ * In the pid namespace for the caller's children.
+ *
+ * Context: In the caller. Sleeps until its turn (cryo_turn_begin()).
+ *
+ * Return: 0; -EPERM: switched off, and no CAP_CHECKPOINT_RESTORE; -ERANGE: it cannot be a pid;
+ * -EINVAL: it cannot be the next one; -EINTR: killed; -EFAULT; or an error of cryo_copy_args().
  */
 long cryo_pid_cursor(void __user *arg);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * restart.h - what the parts of a restart have in common: the handle's group, its state, and its members
+ * restart.h - what the parts of a restart have in common: the group of the handle, its state, and
+ * its members
  *
  *	restart.c		the handle itself
- *	state.c		which states there are, and who may call what in which
+ *	state.c		which states there are, and which calls are allowed in which
  *	members.c	what the threads that are restarted do
  *	commit.c	what the coordinator does to them
  *	share_tables.c		of these: whose tables they get
@@ -30,7 +31,7 @@ struct cryo_regset;
 
 #define CRYO_RST_PARKED_STATE	(TASK_KILLABLE | TASK_FREEZABLE)
 
-/* In the order in which they come. What each of them is, and what it allows: state.c. */
+/* In their order. What each of them is, and what it allows: state.c. */
 enum cryo_rst_state {
 	CRYO_RST_GATHER,
 	CRYO_RST_COMMITTING,
@@ -54,13 +55,14 @@ struct cryo_rst_member {
 	struct cryo_tables tables;	/* that it takes from another process at the end */
 	struct cryo_held *held;		/* until callbacks are through; NULL: it goes on at once */
 	unsigned int in_process;	/* members of the process, with it; see share_tables.c */
-	bool all_members;		/* nobody else is in the process */
+	bool all_members;		/* no other thread is in the process */
 	bool parked;			/* under group.state_lock */
 };
 
 /* Of a thread whose seccomp filters others share. */
 struct cryo_rst_filters {
-	struct task_struct *task;	/* that has them, counted; NULL: not yet. Set once, under group.state_lock */
+	/* That has them, counted; NULL: not yet. Set once, under group.state_lock. */
+	struct task_struct *task;
 	unsigned int total;		/* of its own, when @task is there */
 	wait_queue_head_t wait;		/* those that share them */
 };
@@ -79,7 +81,8 @@ struct cryo_rst_group {
 	struct list_head members;
 	unsigned int joined;		/* also those that have died since */
 	unsigned int leaders;		/* of these, leaders of their process */
-	struct xarray filters;		/* struct cryo_rst_filters: see install_seccomp.c; has a lock of its own */
+	/* struct cryo_rst_filters: see install_seccomp.c; has a lock of its own. */
+	struct xarray filters;
 	atomic_t nr_filters;		/* of these, and attempts; bounded */
 
 	spinlock_t state_lock;		/* protects all below */

@@ -16,20 +16,66 @@ struct task_struct;
 struct tty_struct;
 
 /* files.c: open files and their inodes */
+
+/**
+ * cryo_save_inodes() - add CRYO_SEC_INODE, and what belongs to it, of all inodes
+ * @c: the capture, with all files classified
+ *
+ * Context: In the requester. May sleep.
+ *
+ * Return: 0; an error of cryo_capture_interrupted(); -ENOMEM, -E2BIG or -EFBIG; or another negative
+ * errno of what saves the kind of file; an obstacle is no error.
+ */
 int cryo_save_inodes(struct cryo_capture *c);
+
+/**
+ * cryo_save_files() - add CRYO_SEC_FILE, and what belongs to it, of all open files
+ * @c: the capture, with all files classified
+ *
+ * Context: In the requester, after cryo_save_inodes(). May sleep.
+ *
+ * Return: as of cryo_save_inodes().
+ */
 int cryo_save_files(struct cryo_capture *c);
+
+/**
+ * cryo_classify_files() - decide of each open file of which kind it is, and refuse those of none
+ * @c: the capture, with all files collected
+ *
+ * Also which files have references from outside, and which have their contents saved.
+ *
+ * Context: In the requester, before any file is described, as it marks inodes. May sleep.
+ *
+ * Return: 0; -ENOMEM; an error of cryo_capture_interrupted(); or another negative errno of a kind;
+ * an obstacle is no error.
+ */
 int cryo_classify_files(struct cryo_capture *c);
+
 int cryo_describe_inode(const struct path *path, struct cryo_inode *out);
 bool cryo_is_shared_anon(struct file *file);
 bool cryo_is_sysv(struct file *file);
 void cryo_describe_file(struct file *file, char *buf, size_t size);
 
-/* outside.c: who else has what the job writes to */
+/* outside.c: references from outside to files that the job writes to */
 u32 cryo_outside_now(struct cryo_object *o);
 void cryo_find_outside(struct cryo_capture *c);
 loff_t cryo_saved_position(struct cryo_capture *c, struct cryo_object *o);
 
 /* contents.c: the bytes of files that exist nowhere else */
+
+/**
+ * cryo_save_contents() - write the contents of files that nothing else has, or that are wanted
+ * @c: the capture, with all inodes described
+ *
+ * Of inodes with CRYO_INODE_CONTENTS, and of temporary file systems of the job: CRYO_SEC_PAGES and
+ * CRYO_SEC_PAGE_TAGS. Bytes are copied first, as others may change them meanwhile.
+ *
+ * Context: In the requester, with the processes parked. Sleeps: waits for the disk or a reader, and
+ * for the file systems.
+ *
+ * Return: 0; an error of cryo_request_interrupted() or of writing; -ENOMEM, -E2BIG or -EFBIG;
+ * -EACCES: the requester may not read a file; or another error of the file system.
+ */
 int cryo_save_contents(struct cryo_capture *c);
 
 /* tty.c */
@@ -45,14 +91,51 @@ u32 cryo_pty_kind(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_tty_is_saved(struct cryo_capture *c, struct tty_struct *tty);
 
 /* epoll.c: epoll(7) */
+
+/**
+ * cryo_is_epoll() - is an open file an epoll instance?
+ * @file: any open file
+ *
+ * Return: true: it is.
+ */
 bool cryo_is_epoll(struct file *file);
 
 /* inotify.c: inotify(7) */
+
+/**
+ * cryo_is_inotify() - is an open file an inotify instance?
+ * @file: any open file
+ *
+ * Return: true: it is.
+ */
 bool cryo_is_inotify(struct file *file);
 
 /* fanotify.c: fanotify(7) */
+
+/**
+ * cryo_is_fanotify() - is an open file a fanotify group?
+ * @file: any open file
+ *
+ * Return: true: it is.
+ */
 bool cryo_is_fanotify(struct file *file);
+
+/**
+ * cryo_fanotify_unread() - has a fanotify group events that have not been read, or not been
+ *	answered?
+ * @file: the open file of a group
+ *
+ * Return: true: it has.
+ */
 bool cryo_fanotify_unread(struct file *file);
+
+/**
+ * cryo_fanotify_answers() - may tasks wait, uninterruptibly, for permissions that a fanotify group
+ *	gives?
+ * @file: the open file of a group
+ *
+ * Return: true: its class has permission events.
+ */
 bool cryo_fanotify_answers(struct file *file);
 
 /* pidfd.c: pidfd_open(2) */

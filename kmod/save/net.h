@@ -28,8 +28,35 @@ struct cryo_skbs {
 };
 
 /* socket.c: sockets */
+
+/**
+ * cryo_collect_sockets() - note sockets, and other files, that are only in queues of sockets
+ * @c: the capture, to whose files they are added
+ *
+ * Descriptors that are being passed by Unix sockets, and connections that have not been accepted.
+ *
+ * Context: In the requester, when all processes have been collected, and before
+ * cryo_classify_files(). May sleep.
+ *
+ * Return: 0; -ENOMEM; or an error of cryo_capture_interrupted(), or of the sockets' savers.
+ */
 int cryo_collect_sockets(struct cryo_capture *c);
+
 int cryo_classify_socket(struct cryo_capture *c, struct cryo_object *o, const char **obstacle);
+
+/**
+ * cryo_save_waiting_connections() - add CRYO_SEC_FILE and the state of connections that have not
+ *	been accepted
+ * @c: the capture
+ *
+ * In the order in which they would be accepted. One that a process outside of the scope has
+ * accepted meanwhile is refused.
+ *
+ * Context: In the requester, after cryo_save_files(). May sleep.
+ *
+ * Return: 0; an error of cryo_capture_interrupted(); -ENOMEM, -E2BIG or -EFBIG; or an error of
+ * reading the state; an obstacle is no error.
+ */
 int cryo_save_waiting_connections(struct cryo_capture *c);
 
 /* sockopt.c: options of sockets */
@@ -51,7 +78,17 @@ int cryo_queue_bytes(struct cryo_buf *buf, const struct sk_buff *skb, unsigned i
 int cryo_queue_end(struct cryo_capture *c, struct cryo_object *o, struct cryo_buf *buf, int err);
 
 /* unix.c: Unix sockets that are connected, bound, or none of both */
+
+/**
+ * cryo_unix_peer_get() - the other end of a Unix socket
+ * @sk: a Unix socket
+ *
+ * Context: Takes unix_state_lock(); does not sleep.
+ *
+ * Return: the socket, for sock_put(); NULL: there is none.
+ */
 struct sock *cryo_unix_peer_get(struct sock *sk);
+
 int cryo_collect_unix(struct cryo_capture *c, struct cryo_object *o);
 bool cryo_unix_is_whole(struct cryo_capture *c, struct cryo_object *o);
 void cryo_unix_peer_holder(struct cryo_capture *c, struct cryo_object *o, char *buf, size_t size);
@@ -62,7 +99,19 @@ int cryo_save_socket_file(struct cryo_capture *c, struct cryo_object *o);
 int cryo_save_unix(struct cryo_capture *c, struct cryo_object *o);
 
 /* netlink.c: netlink sockets */
+
+/**
+ * cryo_netlink_unread() - has a netlink socket an answer of the kernel that has not been read, or
+ *	the rest of one?
+ * @sk: any socket
+ *
+ * Context: Any: no lock is taken.
+ *
+ * Return: true: it has; false: it has not, is no netlink socket, or has another layout than the
+ * module assumes.
+ */
 bool cryo_netlink_unread(const struct sock *sk);
+
 const char *cryo_netlink_obstacle(struct cryo_object *o);
 int cryo_save_netlink(struct cryo_capture *c, struct cryo_object *o);
 void cryo_put_netlink_options(struct sock *sk, struct cryo_buf *buf);
@@ -73,7 +122,18 @@ bool cryo_tcp_is_whole(struct cryo_capture *c, struct cryo_object *o);
 void cryo_tcp_peer_holder(struct cryo_capture *c, struct cryo_object *o, char *buf, size_t size);
 void cryo_tcp_addresses(struct cryo_object *o, char *buf, size_t size);
 bool cryo_tcp_deferred(struct sock *sk);
+
+/**
+ * cryo_tcp_unsettled() - has a TCP connection only one end so far?
+ * @sk: any socket
+ *
+ * Context: Takes rcu_read_lock(); does not sleep.
+ *
+ * Return: true: it is in the handshake, or the listening socket at the other end does not have it
+ * yet (TCP_DEFER_ACCEPT, or no room).
+ */
 bool cryo_tcp_unsettled(struct sock *sk);
+
 const char *cryo_tcp_obstacle(struct cryo_object *o);
 int cryo_save_tcp(struct cryo_capture *c, struct cryo_object *o);
 

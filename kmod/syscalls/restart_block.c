@@ -129,10 +129,6 @@ static void save_timed(const struct restart_block *rb, struct cryo_thread *out)
 	out->restart.uaddr = (unsigned long)rb->futex.uaddr;
 }
 
-/*
- * Saved whenever it is known: a thread may be just before its restart_syscall().
- * An unknown one is an obstacle only when the registers say that it is going to be used.
- */
 void cryo_restart_block_save(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
 			     struct cryo_thread *out)
 {
@@ -151,7 +147,6 @@ void cryo_restart_block_save(struct cryo_capture *c, struct cryo_proc *p, struct
 			    out->tid, rb->fn);
 }
 
-/* May @rb come from user space? Addresses are checked by whoever uses them. */
 int cryo_restart_block_check(const struct cryo_restart_block *rb)
 {
 	if (rb->time_flags & ~(CRYO_TIME_REMAINING | CRYO_TIME_INFINITE) || rb->reserved)
@@ -196,7 +191,6 @@ static void set_poll(struct restart_block *rb, const struct cryo_restart_block *
 	rb->fn = cryo_fn_poll;
 }
 
-/* Give @current the restart block @in, which has been checked. */
 void cryo_restart_block_set(const struct cryo_restart_block *in)
 {
 	struct restart_block *rb = &current->restart_block;

@@ -47,7 +47,6 @@ static unsigned long switches_when_asleep(struct task_struct *task)
 /* The function of all timers that wake a sleeper. */
 static void *wakeup;
 
-/* It is not exported, but each such timer has it. */
 void __init cryo_timed_waits_init(void)
 {
 	struct hrtimer_sleeper sleeper;
@@ -109,7 +108,6 @@ static bool is_in_timed_call(struct task_struct *task)
 	return nr >= 0 && cryo_timed_wait_known(nr);
 }
 
-/* Is @task, which sleeps, in a call that may not have begun to wait for what it is there for? */
 bool cryo_may_begin_to_wait(struct task_struct *task)
 {
 	int nr;
@@ -146,7 +144,6 @@ static bool is_filtered(void)
 	return seccomp_mode(&current->seccomp) != SECCOMP_MODE_DISABLED;
 }
 
-/* Look for the timers of the threads of @req after @p, in its list, that sleep with a timeout. */
 void cryo_timed_waits_find(struct cryo_request *req, struct cryo_parked *p)
 {
 	list_for_each_entry_continue(p, &req->parked, node) {
@@ -163,10 +160,6 @@ bool cryo_timed_wait_found(struct cryo_parked *p)
 	return p->has_wait && current->nvcsw == p->wait_switches && !is_filtered();
 }
 
-/*
- * Let the call @nr, which is in @current's registers, go on for @remaining_ns by restart_syscall().
- * Where the result of a call is in the register of its first argument, that is lost: it is @first.
- */
 void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first)
 {
 	struct restart_block *rb = &current->restart_block;
@@ -208,7 +201,6 @@ long cryo_timed_restart(struct restart_block *rb)
 	return ret;
 }
 
-/* In module exit: nobody is inside, and nobody may come. */
 void cryo_timed_waits_disarm(void)
 {
 	struct task_struct *leader, *task;

@@ -47,7 +47,6 @@ static struct fanotify_load load_of(struct fsnotify_group *group)
 	return load;
 }
 
-/* Are there events that have not been read or answered? */
 bool cryo_fanotify_unread(struct file *file)
 {
 	struct fanotify_load load = load_of(file->private_data);
@@ -55,7 +54,6 @@ bool cryo_fanotify_unread(struct file *file)
 	return load.events || load.permissions;
 }
 
-/* May others wait, uninterruptibly, until it is answered what they may do? */
 bool cryo_fanotify_answers(struct file *file)
 {
 	const struct fsnotify_group *group = file->private_data;

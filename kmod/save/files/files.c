@@ -401,7 +401,6 @@ static int classify_file(struct cryo_capture *c, struct cryo_object *o)
 	return 0;
 }
 
-/* All files, before any is described: classification marks inodes. */
 int cryo_classify_files(struct cryo_capture *c)
 {
 	struct cryo_object *o;

@@ -29,13 +29,11 @@ bool cryo_is_uring(struct file *file)
 	return cryo_is_anon_file(file, "[io_uring]");
 }
 
-/* Is it a thread of the kernel that submits for the process that it is part of? */
 bool cryo_is_poller(struct task_struct *task)
 {
 	return cryo_uring_is_poller(task);
 }
 
-/* Is a request of @task under way, on whatever ring? */
 bool cryo_uring_busy(struct task_struct *task)
 {
 	return cryo_uring_under_way(task);

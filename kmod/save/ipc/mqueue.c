@@ -88,7 +88,6 @@ static int collect_space(struct cryo_capture *c, struct cryo_ipc_space *space)
 	return err ?: r.error;
 }
 
-/* Those of namespaces that are the job's own. */
 int cryo_collect_mqueues(struct cryo_capture *c)
 {
 	struct cryo_ipc_space *space;

@@ -33,7 +33,6 @@ static int collect_one(struct cryo_capture *c, struct cryo_ipc_space *space,
 	return o ? 0 : -ENOMEM;
 }
 
-/* Segments that nobody in the scope has attached, but somebody there has created. */
 int cryo_collect_shm(struct cryo_capture *c)
 {
 	return cryo_each_ipc_object(c, CRYO_IPC_SHM, collect_one);

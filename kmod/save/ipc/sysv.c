@@ -286,7 +286,6 @@ static int set_next_id(struct ipc_ids *ids, int id)
 	return err;
 }
 
-/* CRYO_IOC_IPC_ID */
 long cryo_ipc_id(void __user *arg)
 {
 	struct ipc_namespace *ns = current->nsproxy->ipc_ns;

@@ -152,7 +152,6 @@ static int save_vma_tags(struct tag_copy *t, struct cryo_proc *p, const struct c
 	return err;
 }
 
-/* Those of the private memory of @p. */
 int cryo_save_tags(struct cryo_capture *c, struct cryo_proc *p)
 {
 	const struct cryo_vma_record *vma;

@@ -67,7 +67,6 @@ static bool in_other_group(struct socket *sock)
 	       hweight32(((struct sockaddr_nl *)&name)->nl_groups);
 }
 
-/* Is there an answer of the kernel that has not been read, or the rest of one? */
 bool cryo_netlink_unread(const struct sock *sk)
 {
 	return sk->sk_family == AF_NETLINK && cryo_layout_fits(CRYO_LAYOUT_NETLINK) &&

@@ -42,7 +42,6 @@ static bool is_udp(struct sock *sk)
 	       sk->sk_type == SOCK_DGRAM && sk->sk_protocol == IPPROTO_UDP;
 }
 
-/* Before classification: what is only in queues belongs to the scope too. */
 int cryo_collect_sockets(struct cryo_capture *c)
 {
 	struct cryo_object *o;
@@ -369,7 +368,6 @@ static void check_still_waiting(struct cryo_capture *c)
 	}
 }
 
-/* In the order in which they will be accepted; when all other files have been described. */
 int cryo_save_waiting_connections(struct cryo_capture *c)
 {
 	struct cryo_file out = { .kind = CRYO_FILE_WAITING };

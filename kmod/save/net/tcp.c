@@ -214,7 +214,6 @@ bool cryo_tcp_deferred(struct sock *sk)
 	return deferred;
 }
 
-/* Is there only one end of it so far? */
 bool cryo_tcp_unsettled(struct sock *sk)
 {
 	return (sk->sk_family == AF_INET || sk->sk_family == AF_INET6) &&

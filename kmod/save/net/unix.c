@@ -25,7 +25,6 @@
 #include "save/files.h"
 #include "save/net.h"
 
-/* Counted; NULL when there is none. */
 struct sock *cryo_unix_peer_get(struct sock *sk)
 {
 	struct sock *peer;

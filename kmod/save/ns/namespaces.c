@@ -395,7 +395,6 @@ static int save_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-/* It has left all but the namespace of its pid. */
 int cryo_save_zombie_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 {
 	u32 number = pid_ns_number(task_active_pid_ns(p->task));

@@ -327,7 +327,6 @@ static void free_walk(struct group_walk *w)
 	kfree(w->path);
 }
 
-/* With all processes described. */
 int cryo_save_cgroups(struct cryo_capture *c)
 {
 	struct group_walk w = { .c = c, .unmounted = 1 };

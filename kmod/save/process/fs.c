@@ -337,7 +337,6 @@ static void check_view(struct cryo_capture *c, struct cryo_proc *p, struct task_
 	put_view(&view);
 }
 
-/* Of the process, when all mount namespaces of the job have been looked at. */
 int cryo_check_directories(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct cryo_parked *t;

@@ -145,7 +145,6 @@ static void say_more_children(struct cryo_capture *c)
 	}
 }
 
-/* After cryo_find_sharers(). */
 int cryo_check_outsiders(struct cryo_capture *c)
 {
 	struct task_struct *found[CRYO_WALK_FOUND];

@@ -299,7 +299,6 @@ static int save_zombie_creds(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-/* A process that has exited is what its parent is going to be told about it. */
 int cryo_save_zombie(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct task_struct *task = p->task;

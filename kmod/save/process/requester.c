@@ -91,7 +91,6 @@ int cryo_requester_begin(struct cryo_capture *c)
 	return 0;
 }
 
-/* All is described. */
 void cryo_requester_end(struct cryo_capture *c)
 {
 	struct cryo_proc *p = c->stand_in;

@@ -90,7 +90,6 @@ static int find_sharers_of(struct cryo_capture *c, enum cryo_shared what)
 	return buf->error;
 }
 
-/* Who has what, once for all processes. */
 int cryo_find_sharers(struct cryo_capture *c)
 {
 	enum cryo_shared what;
