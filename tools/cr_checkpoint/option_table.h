@@ -84,7 +84,7 @@ inline constexpr OptionRow kOptionRows[] = {
      "compressed with zstd (level 1 to 22, default 3, or \"auto\": what goes with the\n"
      "speed of the output; the default name ends in .zst)"},
     {"", "long", "[=WINDOWLOG]", kLongOption,
-     "look for what comes again over 2^WINDOWLOG bytes (20 to 27, default 27)"},
+     "find repeated data within 2^WINDOWLOG bytes (20 to 27, default 27)"},
     heading("When FILE exists already"),
     {"", "atomic", "", kAtomicOption, "replace it once the new one is complete (default)"},
     {"", "backup", "[=NAME]", kBackupOption, "the same, and keep the old one as NAME, or FILE.~N~"},

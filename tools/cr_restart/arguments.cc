@@ -80,7 +80,7 @@ std::string source_path(const RestartArguments& arguments) {
 [[noreturn]] void show_help() {
   std::fputs(
       "Usage: cr_restart [options] [FILE]\n"
-      "Bring a process back to life from a context file that cr_checkpoint wrote.\n",
+      "Restarts the processes that cr_checkpoint saved in a context file.\n",
       stdout);
   print_options(kOptionRows, 30);
   std::exit(0);
