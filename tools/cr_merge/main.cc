@@ -18,6 +18,7 @@
 #include "base/option_table.h"
 #include "base/output.h"
 #include "base/output_descriptors.h"
+#include "base/privileged_caller.h"
 #include "base/version.h"
 #include "context/origin.h"
 #include "context/reader.h"
@@ -160,7 +161,7 @@ void check_owners(const Context& context, const Chain& chain, bool any_owner) {
   if (!is_privileged_caller()) return;
   for (std::uint32_t number = 0; number <= context.ancestors.size(); ++number) {
     const Source& source = chain.numbered(number);
-    const std::string why = untrusted_writer(source);
+    const std::string why = untrusted_writer(source.file());
     if (why.empty()) continue;
     if (!any_owner)
       fail(EPERM,
