@@ -30,12 +30,12 @@
 #include "cr_restart/job_terminal.h"
 #include "cr_restart/pid_namespace.h"
 #include "cr_restart/reporter.h"
+#include "restart/cgroups/control_groups.h"
 #include "restart/check/check.h"
 #include "restart/engine/allocation.h"
 #include "restart/engine/restart.h"
 #include "restart/files/fallback.h"
 #include "restart/files/redirect.h"
-#include "restart/process/control_groups.h"
 #include "restart/process/tree_plan.h"
 #include "restart/rights/credentials.h"
 

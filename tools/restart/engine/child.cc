@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/common/proc_files.h"
 #include "restart/common/restart_arch.h"
 #include "restart/files/files.h"
@@ -27,14 +28,13 @@
 #include "restart/net/sockets.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
-#include "restart/process/cgroup.h"
-#include "restart/process/posix_timers.h"
 #include "restart/process/process_state.h"
-#include "restart/process/thread_fs.h"
-#include "restart/process/thread_plan.h"
 #include "restart/process/timers.h"
 #include "restart/stub/shared_report.h"
 #include "restart/stub/step_kind.h"
+#include "restart/threads/posix_timers.h"
+#include "restart/threads/thread_fs.h"
+#include "restart/threads/thread_plan.h"
 
 namespace cryo {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/ns/pid_namespaces.h"
-#include "restart/process/cgroup.h"
 #include "restart/process/fork.h"
 #include "restart/rights/credentials.h"
 #include "restart/stub/shared_report.h"
