@@ -31,10 +31,10 @@ u32 cryo_arch_id(void);
  * cryo_arch_fixup_syscall() - have an interrupted system call restarted that would return EINTR
  * @p: the thread, current
  *
- * Where the call has already settled on EINTR although no signal handler will run, make it one that is restarted (facts in
- * cryo-time(7)). Calls that had an effect before they returned EINTR, like close(2), must be left alone. Where
- * cryo_timed_wait_found() says that it was a timed wait, with @p->wait_ns left, it must be continued with that time, and not from the
- * start.
+ * Where the call has already settled on EINTR although no signal handler will run, make it one that
+ * is restarted (facts in cryo-time(7)). Calls that had an effect before they returned EINTR, like
+ * close(2), must be left alone. Where cryo_timed_wait_found() says that it was a timed wait, with
+ * @p->wait_ns left, it must be continued with that time, and not from the start.
  *
  * Context: In the task work, before the thread waits. May sleep.
  */
@@ -44,9 +44,10 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p);
  * cryo_arch_within_call() - does current run task works in the middle of a system call?
  * @p: the thread, current
  *
- * Of a call other than io_uring_enter(2), which cryo_arch_fixup_syscall() knows: io_uring_register(2), which waits in
- * IORING_REGISTER_SYNC_CANCEL; exit(2), which cancels requests before the thread counts as exiting; and the stops of a process that is
- * traced, those of io_uring_enter(2) among them. execve(2) is seen by the task.
+ * Of a call other than io_uring_enter(2), which cryo_arch_fixup_syscall() knows:
+ * io_uring_register(2), which waits in IORING_REGISTER_SYNC_CANCEL; exit(2), which cancels requests
+ * before the thread counts as exiting; and the stops of a process that is traced, those of
+ * io_uring_enter(2) among them. execve(2) is seen by the task.
  *
  * Context: In the task work.
  *
@@ -55,10 +56,12 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p);
 bool cryo_arch_within_call(struct cryo_parked *p);
 
 /**
- * cryo_arch_call_is_interrupted() - has the call of a thread an internal result that the kernel has still to handle?
+ * cryo_arch_call_is_interrupted() - has the call of a thread an internal result that the kernel has
+ * still to handle?
  * @task: current, or a thread that its tracer has stopped
  *
- * The kernel handles it with signals or works only; else the program would see ERESTARTSYS or the like.
+ * The kernel handles it with signals or works only; else the program would see ERESTARTSYS or the
+ * like.
  *
  * Return: true: it has.
  */
@@ -83,7 +86,8 @@ void cryo_arch_note_syscall(struct cryo_parked *p);
 void cryo_arch_forget_syscall(struct cryo_parked *p);
 
 /**
- * cryo_arch_unfix_syscall() - change back what cryo_arch_fixup_syscall() has changed for the capture only
+ * cryo_arch_unfix_syscall() - change back what cryo_arch_fixup_syscall() has changed for the
+ * capture only
  * @p: the thread, current: no longer parked, and about to handle its signals
  */
 void cryo_arch_unfix_syscall(struct cryo_parked *p);
@@ -100,7 +104,8 @@ void cryo_arch_forget_park(struct task_struct *task);
  * cryo_arch_prepare_park() - have a thread return to user mode through the signal path
  * @task: the thread
  *
- * Context: Before the task work is queued: in the requester, with siglock; or in current, which is being restarted.
+ * Context: Before the task work is queued: in the requester, with siglock; or in current, which is
+ * being restarted.
  */
 void cryo_arch_prepare_park(struct task_struct *task);
 
@@ -124,7 +129,8 @@ void cryo_arch_stay_saved(struct task_struct *task);
 #define CRYO_ARCH_SELF_WORDS	2
 
 /**
- * cryo_arch_self_begin() - give the requester the user registers that a restarted process is to have
+ * cryo_arch_self_begin() - give the requester the user registers that a restarted process is to
+ * have
  * @saved: room for what cryo_arch_self_end() needs, CRYO_ARCH_SELF_WORDS of them
  * @result: of the system call that it is in
  *
@@ -314,8 +320,8 @@ int cryo_arch_vma_pkey(struct vm_area_struct *vma);
  * cryo_arch_pkeys() - the protection keys that a program has allocated
  * @mm: its address space
  *
- * Return: bit N: key N. Not among them are 0 and the one by which the kernel makes memory executable
- * only: mprotect(PROT_EXEC) allocates that again.
+ * Return: bit N: key N. Not among them are 0 and the one by which the kernel makes memory
+ * executable only: mprotect(PROT_EXEC) allocates that again.
  */
 u32 cryo_arch_pkeys(struct mm_struct *mm);
 
@@ -399,12 +405,13 @@ int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set
 int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set);
 
 /**
- * cryo_arch_resume_begin() - will the kernel handle signals and an interrupted call after this work?
+ * cryo_arch_resume_begin() - will the kernel handle signals and an interrupted call after this
+ * work?
  *
  * Context: In current, in the work in which it will get its registers.
  *
- * Return: true: it will, on its way to user mode; false: it is in the middle of that, and has looked at
- * the call already.
+ * Return: true: it will, on its way to user mode; false: it is in the middle of that, and has
+ * looked at the call already.
  */
 bool cryo_arch_resume_begin(void);
 
@@ -417,10 +424,12 @@ bool cryo_arch_resume_begin(void);
 void cryo_arch_resume_call(const struct cryo_regset *sets, unsigned int n, bool will_look);
 
 /**
- * cryo_arch_keeps_sigmask() - will a signal that arrives now end the call of current, and leave its mask behind?
+ * cryo_arch_keeps_sigmask() - will a signal that arrives now end the call of current, and leave its
+ * mask behind?
  *
- * Of a call that sets a mask of signals for as long as it takes. Not where the kernel decides both before it runs the work in which
- * this is called: then the mask of before is set, and the call is made again, which finds the signal itself.
+ * Of a call that sets a mask of signals for as long as it takes. Not where the kernel decides both
+ * before it runs the work in which this is called: then the mask of before is set, and the call is
+ * made again, which finds the signal itself.
  *
  * Context: In current, which is being restarted and has got its registers.
  *
@@ -429,7 +438,8 @@ void cryo_arch_resume_call(const struct cryo_regset *sets, unsigned int n, bool 
 bool cryo_arch_keeps_sigmask(void);
 
 /*
- * In park_arch.h, where type information (BTF) tells of system calls as of functions that take registers:
+ * In park_arch.h, where type information (BTF) tells of system calls as of functions that take
+ * registers:
  *
  *	#define CRYO_ARCH_REGS_CALL(call)	prefix##call
  */
@@ -456,7 +466,8 @@ bool cryo_arch_keeps_sigmask(void);
 void cryo_arch_flush_tlb(struct mm_struct *mm);
 
 /*
- * Pages in common (map_share.c), on top of snapshots.  An architecture that has what they take says so in park_arch.h:
+ * Pages in common (map_share.c), on top of snapshots. An architecture that has what they take says
+ * so in park_arch.h:
  *
  *	#define CRYO_ARCH_SHARE	1
  *
@@ -501,13 +512,13 @@ bool cryo_arch_pte_clear_young(pte_t *pte, unsigned long addr);
 bool cryo_arch_pmd_clear_young(pmd_t *pmd);
 
 /*
- * Tracking of what is written (track.c), on top of snapshots. An architecture with soft-dirty bits says so in
- * park_arch.h:
+ * Tracking of what is written (track.c), on top of snapshots. An architecture with soft-dirty bits
+ * says so in park_arch.h:
  *
  *	#define CRYO_ARCH_SOFT_DIRTY	1	if the kernel is built with them
  *
- * and sets or clears that of a present entry, of which processors may change the accessed and the dirty bit
- * meanwhile; with the lock of its table held.
+ * and sets or clears that of a present entry, of which processors may change the accessed and the
+ * dirty bit meanwhile; with the lock of its table held.
  */
 #ifndef CRYO_ARCH_SOFT_DIRTY
 #define CRYO_ARCH_SOFT_DIRTY	0

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * resources.h - what a process, its memory, its threads and its open files have, and what saves each
+ * resources.h - what a process, its memory, its threads and its open files have, and what saves
+ * each
  *
- * A resource is one source file of kmod/save/, which has its description at the end, and a line in a list here; nobody else names it.
- * Most lists are in the order in which the sections are in a context.
+ * A resource is one source file of kmod/save/, which has its description at the end, and a line in
+ * a list here; nobody else names it. Most lists are in the order in which the sections are in a
+ * context.
  */
 #ifndef CRYO_RESOURCES_H
 #define CRYO_RESOURCES_H
@@ -23,14 +25,15 @@ struct vm_area_struct;
  * @collect: of each process, before anything is described: look for obstacles, and note what else
  *	savers have to know
  * @collect_memory: the same once for each address space, when all of it is there
- * @collect_area: of each area of it but those of the kernel's code, in ascending order; with mmap_lock
- *	held for reading. The area is described as the last argument says.
+ * @collect_area: of each area of it but those of the kernel's code, in ascending order; with
+ *	mmap_lock held for reading. The area is described as the last argument says.
  * @save: of each process: add sections to the stream
  * @save_memory: the same once for each address space
  * @release: of each process: free what has been collected, if it was
  *
- * Each may be left out. What is collected of an area goes into the process's notes (enum cryo_note), which need no @release.
- * All return 0 or a negative errno; an obstacle is no error, see cryo_refuse().
+ * Each may be left out. What is collected of an area goes into the process's notes (enum
+ * cryo_note), which need no @release. All return 0 or a negative errno; an obstacle is no error,
+ * see cryo_refuse().
  */
 struct cryo_resource {
 	int (*collect)(struct cryo_capture *c, struct cryo_proc *p);
@@ -42,7 +45,10 @@ struct cryo_resource {
 	void (*release)(struct cryo_proc *p);
 };
 
-/* Of processes, and of their memory. Threads come behind locks: their signals before POSIX timers, which send them. */
+/*
+ * Of processes, and of their memory. Threads come behind locks: their signals before POSIX timers,
+ * which send them.
+ */
 #define CRYO_RESOURCES(R)	\
 	R(process_obstacles)	\
 	R(process)		\
@@ -68,7 +74,10 @@ struct cryo_resource {
 	R(threads)		\
 	R(posix_timers)
 
-/* Of those that note something of an address space: it is in cryo_proc.notes until the address space is released. */
+/*
+ * Of those that note something of an address space: it is in cryo_proc.notes until the address
+ * space is released.
+ */
 enum cryo_note {
 	CRYO_NOTE_AIO,		/* struct cryo_aio */
 	CRYO_NOTE_VMA_NAMES,	/* struct cryo_named_vma (save/memory/vma_name.c) */
@@ -78,7 +87,8 @@ enum cryo_note {
 
 /**
  * struct cryo_thread_resource - what each thread has
- * @save: of each thread that has not exited: add sections to the stream. Returns 0 or a negative errno.
+ * @save: of each thread that has not exited: add sections to the stream. Returns 0 or a negative
+ *	errno.
  */
 struct cryo_thread_resource {
 	int (*save)(struct cryo_capture *c, struct cryo_proc *p, struct cryo_parked *t);
@@ -157,7 +167,9 @@ CRYO_RESOURCES(CRYO_DECLARE_RESOURCE)
 CRYO_THREAD_RESOURCES(CRYO_DECLARE_THREAD_RESOURCE)
 CRYO_KINDS_OF_FILES(CRYO_DECLARE_FILE_KIND)
 
-/* save/resources.c: what struct cryo_resource says of all of them, in turn, up to the first error */
+/*
+ * save/resources.c: what struct cryo_resource says of all of them, in turn, up to the first error
+ */
 int cryo_collect_process(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_collect_memory(struct cryo_capture *c, struct cryo_proc *p);
 int cryo_collect_area(struct cryo_proc *p, struct vm_area_struct *vma, const struct cryo_vma *area);

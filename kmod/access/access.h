@@ -17,7 +17,10 @@ struct pid;
 struct task_struct;
 struct user_namespace;
 
-/* Identity of a task when it was checked: what a result of cryo_may_trace() depends on and the task can change. */
+/*
+ * Identity of a task when it was checked: what a result of cryo_may_trace() depends on and the task
+ * can change.
+ */
 struct cryo_identity {
 	const struct cred *cred;	/* counted */
 	u64 exec_id;

@@ -187,8 +187,9 @@ static int tell_client(struct cryo_request *req, struct cryo_client_request *out
 }
 
 /*
- * The same; but the caller's process may have closed the descriptor, as some close all that they do not know, while this call held
- * the handle: then it gets another one, if the caller knows that this can be.
+ * The same; but the caller's process may have closed the descriptor, as some close all that they do
+ * not know, while this call held the handle: then it gets another one, if the caller knows that
+ * this can be.
  */
 static int tell_handle(struct cryo_request *req, struct file *file, struct cryo_client_request *out,
 		       void __user *arg)
@@ -210,8 +211,9 @@ static int tell_handle(struct cryo_request *req, struct file *file, struct cryo_
 }
 
 /*
- * Under the lock: the helper waits for another request, and has not voted on this one.  So does a library whose vote has been refused,
- * as it is newer than the module and has come to it with a restart.  Its callbacks are over: nobody waits for it.
+ * Under the lock: the helper waits for another request, and has not voted on this one. So does a
+ * library whose vote has been refused, as it is newer than the module and has come to it with a
+ * restart. Its callbacks are over: nobody waits for it.
  */
 static void refuse_without_vote(struct cryo_participant *p)
 {
@@ -600,7 +602,10 @@ static int client_release(struct inode *inode, struct file *file)
 		wake_up(&p->req->park_wait);
 	}
 	spin_unlock(&cryo_participants_lock);
-	/* The restart's, that was to come when the callbacks are through: a callback has closed all descriptors. */
+	/*
+	 * The restart's, that was to come when the callbacks are through: a callback has closed all
+	 * descriptors.
+	 */
 	cryo_late_signal_send(p->owner, late);
 	cryo_held_wake(p);
 	cryo_participant_put(p);

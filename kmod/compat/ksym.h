@@ -41,7 +41,10 @@ int cryo_getsockopt(struct sock *sk, int level, int name, void *value, int *len)
 /* Appends to the queue of a UDP socket, with its accounting; with bottom halves off. */
 int cryo_udp_enqueue(struct sock *sk, struct sk_buff *skb);
 
-/* Under which programs of SO_ATTACH_REUSEPORT_CBPF are replaced, with bottom halves off; another one where it is not found. */
+/*
+ * Under which programs of SO_ATTACH_REUSEPORT_CBPF are replaced, with bottom halves off; another
+ * one where it is not found.
+ */
 bool cryo_has_reuseport_lock(void);
 spinlock_t *cryo_reuseport_lock(void);
 
@@ -54,27 +57,29 @@ void cryo_put_files_struct(struct files_struct *files);
 int cryo_anon_vma_prepare(struct vm_area_struct *vma);
 
 /*
- * @dst, which has no anon_vma, gets that of @src, of another mm. With both mmap_locks for writing; -EOPNOTSUPP where there is no
- * such function.
+ * @dst, which has no anon_vma, gets that of @src, of another mm. With both mmap_locks for writing;
+ * -EOPNOTSUPP where there is no such function.
  */
 int cryo_anon_vma_join(struct vm_area_struct *dst, struct vm_area_struct *src);
 
 /*
- * split_huge_page(): of the large folio that @page is in, one folio per page.  The folio is locked, and the caller has the only
- * reference beside its mappings, to @page, of whose folio it has lock and reference afterwards.  -EAGAIN, -EBUSY: somebody
- * else uses it; -EOPNOTSUPP where there is no such function.
+ * split_huge_page(): of the large folio that @page is in, one folio per page. The folio is locked,
+ * and the caller has the only reference beside its mappings, to @page, of whose folio it has lock
+ * and reference afterwards. -EAGAIN, -EBUSY: somebody else uses it; -EOPNOTSUPP where there is no
+ * such function.
  */
 int cryo_split_huge_page(struct page *page);
 
 /*
- * Lets khugepaged look through the memory that @vma, which is anonymous, is of. With mmap_lock, and a user of the memory.
- * Nothing where there is no such function.
+ * Lets khugepaged look through the memory that @vma, which is anonymous, is of. With mmap_lock, and
+ * a user of the memory. Nothing where there is no such function.
  */
 void cryo_khugepaged_enter(struct vm_area_struct *vma);
 
 /*
- * Does MGLRU walk the page tables of @mm from now on?  If not, it learns from the reverse map which of its pages are in use, as
- * where it does not walk.  It does not yet or any more when it is to begin; @mm has users.
+ * Does MGLRU walk the page tables of @mm from now on? If not, it learns from the reverse map which
+ * of its pages are in use, as where it does not walk. It does not yet or any more when it is to
+ * begin; @mm has users.
  */
 void cryo_lru_gen_walks(struct mm_struct *mm, bool walks);
 
@@ -82,7 +87,10 @@ void cryo_lru_gen_walks(struct mm_struct *mm, bool walks);
 void cryo_flush_tlb_range(struct mm_struct *mm, unsigned long start, unsigned long end,
 			  unsigned int stride_shift, bool freed_tables);
 
-/* Restart functions, to be compared with or stored in a restart_block; all but the first NULL when not found. */
+/*
+ * Restart functions, to be compared with or stored in a restart_block; all but the first NULL when
+ * not found.
+ */
 extern cryo_restart_fn cryo_fn_no_restart;
 extern cryo_restart_fn cryo_fn_nanosleep;
 extern cryo_restart_fn cryo_fn_futex;

@@ -2,7 +2,8 @@
 /*
  * layouts.h - does this kernel keep its private structures where compat/ looks for them?
  *
- * layout_list.h has what is compared, when the module is loaded.  What is of a group that differs must not be looked at.
+ * layout_list.h has what is compared, when the module is loaded. What is of a group that differs
+ * must not be looked at.
  */
 #ifndef CRYO_COMPAT_LAYOUTS_H
 #define CRYO_COMPAT_LAYOUTS_H

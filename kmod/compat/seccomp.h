@@ -39,8 +39,8 @@ static inline const struct cryo_seccomp_copy *cryo_seccomp_newest(struct task_st
 
 #ifdef CONFIG_SECCOMP_FILTER
 /*
- * Gives the caller @filter, which another thread of it has, in place of its own newest one, which @filter descends from: what
- * clone(2) does for a thread that it makes.  With siglock.
+ * Gives the caller @filter, which another thread of it has, in place of its own newest one, which
+ * @filter descends from: what clone(2) does for a thread that it makes. With siglock.
  */
 static inline void cryo_seccomp_take(struct cryo_seccomp_copy *filter, int depth)
 {

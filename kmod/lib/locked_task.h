@@ -2,12 +2,14 @@
 /*
  * locked_task.h - state that a killed thread releases before it waits for those that inspect it
  *
- * Parked threads keep all they have until the look is over (park_exit_killed()).  One that job control or a tracer has stopped only has that work
- * queued, and on its way out gives up its memory, its semaphore adjustments, descriptors, directories and namespaces first.  It takes
- * task_lock() for each of these, or for its memory before: with that lock they are there as long as the pointers say so.
+ * Parked threads keep all they have until the look is over (park_exit_killed()). One that job
+ * control or a tracer has stopped only has that work queued, and on its way out gives up its
+ * memory, its semaphore adjustments, descriptors, directories and namespaces first. It takes
+ * task_lock() for each of these, or for its memory before: with that lock they are there as long as
+ * the pointers say so.
  *
- * Others' nsproxy and adjustments are got at by these functions only (tests/lint/sources); task->mm, ->files and ->fs are followed with
- * the same lock.
+ * Others' nsproxy and adjustments are got at by these functions only (tests/lint/sources);
+ * task->mm, ->files and ->fs are followed with the same lock.
  */
 #ifndef CRYO_LOCKED_TASK_H
 #define CRYO_LOCKED_TASK_H
@@ -26,7 +28,9 @@ static inline struct nsproxy *cryo_nsproxy_of(struct task_struct *task)
 	return task->nsproxy;
 }
 
-/* With task_lock(). NULL: it has none, or has given up its memory, after which no lock keeps them. */
+/*
+ * With task_lock(). NULL: it has none, or has given up its memory, after which no lock keeps them.
+ */
 static inline struct cryo_undo_list *cryo_semundo_of(struct task_struct *task)
 {
 	lockdep_assert_held(&task->alloc_lock);

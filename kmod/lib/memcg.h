@@ -8,9 +8,10 @@
 struct mem_cgroup;
 
 /*
- * Pages that @memcg (NULL: none) and the groups above it may still take before the first of them is at its limit; with @high, before
- * it is at memory.high.  U64_MAX: as many as there are.  By the counters that the group's own charges go by; they go on changing.
- * The caller has a reference, or holds rcu_read_lock().
+ * Pages that @memcg (NULL: none) and the groups above it may still take before the first of them is
+ * at its limit; with @high, before it is at memory.high. U64_MAX: as many as there are. By the
+ * counters that the group's own charges go by; they go on changing. The caller has a reference, or
+ * holds rcu_read_lock().
  */
 u64 cryo_memcg_margin(struct mem_cgroup *memcg, bool high);
 

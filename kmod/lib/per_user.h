@@ -23,7 +23,11 @@ struct cryo_user {
 	refcount_t count;
 	kuid_t uid;
 	atomic_t tracks;		/* accounts of what processes have written: track.c */
-	atomic_t left_works;		/* of freezes that were given up, with threads of his that sleep uninterruptibly, or are frozen: park.c */
+	/*
+	 * of freezes that were given up, with threads of his that sleep uninterruptibly, or are
+	 * frozen: park.c
+	 */
+	atomic_t left_works;
 
 	/* Areas of restarted processes: map_places.c */
 	struct mutex join_lock;		/* one area is made at a time, that others may have, too */

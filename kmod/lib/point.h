@@ -11,7 +11,10 @@
 
 void cryo_point(const char *name);
 
-/* Parameters: bounds that a test comes to, instead of those of the code, unless they are 0; and a kernel that is not what it seems. */
+/*
+ * Parameters: bounds that a test comes to, instead of those of the code, unless they are 0; and a
+ * kernel that is not what it seems.
+ */
 extern unsigned int cryo_few_freeze_ms, cryo_few_tracks, cryo_few_places, cryo_few_table_bytes;
 extern bool cryo_wrong_vma_changes;
 

@@ -10,7 +10,10 @@ struct sighand_struct;
 struct task_struct;
 
 
-/* In a work of @current: on its way to user mode the kernel looks at signals and at what the system call has returned. */
+/*
+ * In a work of @current: on its way to user mode the kernel looks at signals and at what the system
+ * call has returned.
+ */
 static inline void cryo_look_at_signals(void)
 {
 	set_thread_flag(TIF_NOTIFY_SIGNAL);

@@ -2,8 +2,8 @@
 /*
  * trace.h - tracepoints, in events/cryo of tracefs: what a checkpoint and a restart do, and when
  *
- * Pids are those of the first pid namespace, as tracefs is root's.  What an event says is worked out when it is on, and no event
- * says where anything is in the kernel's memory.
+ * Pids are those of the first pid namespace, as tracefs is root's. What an event says is worked out
+ * when it is on, and no event says where anything is in the kernel's memory.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM cryo
@@ -183,7 +183,10 @@ TRACE_EVENT(cryo_map_fault,
 	TP_printk("pid=%d address=%#lx", __entry->pid, __entry->address)
 );
 
-/* A page of mapped memory has come, whoever has brought it: from the context, or zeros where that has none. */
+/*
+ * A page of mapped memory has come, whoever has brought it: from the context, or zeros where that
+ * has none.
+ */
 TRACE_EVENT(cryo_map_page,
 	TP_PROTO(struct pid *process, unsigned long address, bool in_context),
 	TP_ARGS(process, address, in_context),

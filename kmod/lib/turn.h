@@ -12,12 +12,14 @@
 
 /**
  * cryo_turn_begin() - wait until nobody else's turn is under way, and begin one
- * @what: what the number is chosen of, e.g. a pid namespace: compared by address only, and referenced by the caller
+ * @what: what the number is chosen of, e.g. a pid namespace: compared by address only, and
+ *	referenced by the caller
  * @used: has the number that was set last been used, by whomever?  Called with a spinlock held
  *
- * Turns are of users, in the order in which they have asked; all processes of a user have one place among those that wait.  A turn
- * ends when its number has been used, by cryo_turn_end(), or 20 ms after the number was set, which may take 50 ms: others may keep the locks
- * busy that setting and using it take.  Whoever has waited for a second goes on without one: it is a hint only.
+ * Turns are of users, in the order in which they have asked; all processes of a user have one place
+ * among those that wait. A turn ends when its number has been used, by cryo_turn_end(), or 20 ms
+ * after the number was set, which may take 50 ms: others may keep the locks busy that setting and
+ * using it take. Whoever has waited for a second goes on without one: it is a hint only.
  *
  * The caller sets his number next, and calls cryo_turn_set(), or else cryo_turn_end().
  *

@@ -10,7 +10,10 @@
 #include <linux/sched.h>
 #include <linux/wait.h>
 
-/* "Unsafe", as the lock of the request is held; who waits for that one is freezable, too (cryo_request_lock()). */
+/*
+ * "Unsafe", as the lock of the request is held; who waits for that one is freezable, too
+ * (cryo_request_lock()).
+ */
 #define CRYO_WAIT_STATE	(TASK_KILLABLE | TASK_FREEZABLE_UNSAFE)
 
 /* As wait_event_killable_timeout(). */

@@ -9,7 +9,8 @@ struct file;
 struct task_struct;
 
 struct cryo_file_walk {
-	bool (*wanted)(const void *arg, struct file *file);	/* with files_struct.file_lock held */
+	/* with files_struct.file_lock held */
+	bool (*wanted)(const void *arg, struct file *file);
 	const void *arg;
 	unsigned int next;	/* where the next call begins */
 	unsigned int end;	/* of this one */
@@ -21,8 +22,8 @@ struct cryo_file_walk {
  * @walk: where it begins is where the call before has ended
  * @task: referenced by the caller, who has asked whether it may be looked at
  *
- * Return: whether one of them is wanted.  If not, and @walk->more, it goes on with another call, between which the caller asks
- * whether it should.
+ * Return: whether one of them is wanted. If not, and @walk->more, it goes on with another call,
+ * between which the caller asks whether it should.
  */
 bool cryo_walk_files(struct cryo_file_walk *walk, struct task_struct *task);
 

@@ -17,14 +17,17 @@ struct task_struct;
 typedef bool (*cryo_wanted_fn)(void *arg, struct task_struct *task);
 
 /*
- * From the number *@at (the first is 1) in the outermost pid namespace on: puts up to CRYO_WALK_FOUND tasks of that @type
- * (PIDTYPE_TGID: processes; PIDTYPE_PID: threads) into @found, counted, and returns how many.  *@at is the number to go on with then,
- * or 0: there is none.
+ * From the number *@at (the first is 1) in the outermost pid namespace on: puts up to
+ * CRYO_WALK_FOUND tasks of that @type (PIDTYPE_TGID: processes; PIDTYPE_PID: threads) into @found,
+ * counted, and returns how many. *@at is the number to go on with then, or 0: there is none.
  */
 unsigned int cryo_walk_tasks(enum pid_type type, cryo_wanted_fn wanted, void *arg,
 			     struct task_struct **found, int *at);
 
-/* The threads of one process. cryo_walk_threads_end() when it is given up before it has come to its end. */
+/*
+ * The threads of one process. cryo_walk_threads_end() when it is given up before it has come to its
+ * end.
+ */
 struct cryo_thread_walk {
 	struct task_struct *member;	/* any of them; the caller's */
 	struct task_struct *at;		/* counted: goes on behind it. NULL: begins */
@@ -33,8 +36,9 @@ struct cryo_thread_walk {
 };
 
 /*
- * Puts those that are @wanted, up to @room of them, into @found, counted, as above.  Who comes meanwhile may be missed.  When the thread
- * behind which it would go on has gone, it begins anew: whoever calls this until there are no @more looks at the time, too.
+ * Puts those that are @wanted, up to @room of them, into @found, counted, as above. Who comes
+ * meanwhile may be missed. When the thread behind which it would go on has gone, it begins anew:
+ * whoever calls this until there are no @more looks at the time, too.
  */
 unsigned int cryo_walk_threads(struct cryo_thread_walk *w, cryo_wanted_fn wanted, void *arg,
 			       struct task_struct **found, unsigned int room);

@@ -2,8 +2,9 @@
 /*
  * zero_page.h - whether a page is nothing but zeros
  *
- * memchr_inv() looks at eight bytes at a time, with a branch for each.  Most pages that are asked about are
- * either zero, and all of them has to be read, or differ at once; so this looks at 64 bytes for each branch.
+ * memchr_inv() looks at eight bytes at a time, with a branch for each. Most pages that are asked
+ * about are either zero, and all of them has to be read, or differ at once; so this looks at 64
+ * bytes for each branch.
  */
 #ifndef CRYO_ZERO_PAGE_H
 #define CRYO_ZERO_PAGE_H

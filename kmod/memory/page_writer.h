@@ -21,14 +21,16 @@ struct cryo_page_writer {
 	struct cryo_capture *c;
 	u32 mm_id;
 	struct cryo_page_batch *filling;	/* NULL: the next page begins one */
-	struct list_head under_way;		/* those behind it, in the order in which they are written */
+	/* those behind it, in the order in which they are written */
+	struct list_head under_way;
 	struct list_head spare;
 	unsigned int nr_under_way;
 	unsigned int ahead;			/* so many may be; 0: nobody helps */
 	u32 copies_mm_id;
 	unsigned int nr_copies;			/* pages whose bytes are in the context already */
 	struct cryo_page_copy copies[CRYO_PAGES_MAX];
-	struct page *taken[CRYO_BATCH_PAGES];	/* for who fills it: pages that he is about to add */
+	/* for who fills it: pages that he is about to add */
+	struct page *taken[CRYO_BATCH_PAGES];
 };
 
 /* What is known of a page. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* shared_pages.h - pages that several processes of one context have: written once, and found again by their address */
+/*
+ * shared_pages.h - pages that several processes of one context have: written once, and found again
+ * by their address
+ */
 #ifndef CRYO_SHARED_PAGES_H
 #define CRYO_SHARED_PAGES_H
 

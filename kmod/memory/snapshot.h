@@ -20,12 +20,13 @@ struct cryo_proc;
 struct cryo_request;
 
 /*
- * What is in a chunk, in order.  With CRYO_SNAP_ADDRESS, the pages that follow begin there; without, a
- * counted page: the address of its struct page, and flags in the bits that this leaves free.
+ * What is in a chunk, in order. With CRYO_SNAP_ADDRESS, the pages that follow begin there; without,
+ * a counted page: the address of its struct page, and flags in the bits that this leaves free.
  */
 #define CRYO_SNAP_ADDRESS	1UL	/* an address */
 #define CRYO_SNAP_ANON_ONLY	2UL	/* with it: zeros count here, see struct cryo_vma_record */
-#define CRYO_SNAP_HUGE		2UL	/* the first of HPAGE_PMD_NR pages that are counted together */
+/* the first of HPAGE_PMD_NR pages that are counted together */
+#define CRYO_SNAP_HUGE		2UL
 #define CRYO_SNAP_COPY		4UL	/* ours: a copy */
 #define CRYO_SNAP_SHARED	8UL	/* other processes may have it, too */
 #define CRYO_SNAP_FLAGS		15UL
@@ -39,7 +40,8 @@ struct cryo_snap_chunk {
 	unsigned int nr;
 	unsigned int next;		/* the first that has not been written */
 	u64 pages;			/* in it at first */
-	unsigned long address;		/* of the next page to be written; while it is filled, of the next one to come */
+	/* of the next page to be written; while it is filled, of the next one to come */
+	unsigned long address;
 	bool anon_only;			/* same */
 	unsigned long entries[];
 };
@@ -50,7 +52,8 @@ struct cryo_snapshot {
 	struct list_head chunks;
 	u64 pages;			/* all that were found */
 	u64 copied;			/* of them copied while the owner was stopped */
-	u64 limit;			/* pages that copies may take, ours and those of the owners */
+	/* pages that copies may take, ours and those of the owners */
+	u64 limit;
 	bool goes_on;			/* its owner, before all has been written */
 	bool watched;			/* more may become necessary than the limit allows */
 	unsigned long next_look;	/* jiffies */

@@ -2,7 +2,8 @@
 /*
  * track.h - what a process has written to since an earlier checkpoint
  *
- * track.c has the marks, by which it is known since when; protect.c looks at the bits and clears them.
+ * track.c has the marks, by which it is known since when; protect.c looks at the bits and clears
+ * them.
  */
 #ifndef CRYO_TRACK_H
 #define CRYO_TRACK_H

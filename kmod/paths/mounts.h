@@ -21,7 +21,8 @@ struct cryo_mount_line {
 	u32 shared, master;		/* peer groups; 0: none */
 	dev_t dev;
 	char *root, *point, *type;
-	u8 reached;			/* of the requester's: whether its mount point leads to it */
+	/* of the requester's: whether its mount point leads to it */
+	u8 reached;
 };
 
 /* cryo_mount_line.reached */
@@ -31,7 +32,8 @@ struct cryo_mount_table {
 	char *text;			/* as it was read */
 	char *cut;			/* what the lines point into */
 	struct cryo_mount_line *lines;	/* in the order of the text */
-	u64 *by_device;			/* the device's number, and in the lower half that of the line */
+	/* the device's number, and in the lower half that of the line */
+	u64 *by_device;
 	u32 n;
 };
 
@@ -47,10 +49,13 @@ struct cryo_mounts {
 	bool other_root;		/* than the requester's */
 	bool has_groups;		/* of its own mounts: shared, slaves of each other */
 	struct cryo_mount_table *theirs;	/* of a process in it */
-	struct cryo_buf seen;		/* struct path, counted: those of its mounts that a path leads to */
+	/* struct path, counted: those of its mounts that a path leads to */
+	struct cryo_buf seen;
 	struct cryo_buf records;	/* struct cryo_mount, in the order of @theirs */
-	struct list_head nodes;		/* struct cryo_tmpfs_node, directories before what is in them */
-	struct xarray linked;		/* struct cryo_tmpfs_node, by inode: those with several names */
+	/* struct cryo_tmpfs_node, directories before what is in them */
+	struct list_head nodes;
+	/* struct cryo_tmpfs_node, by inode: those with several names */
+	struct xarray linked;
 	struct vfsmount *reading;	/* whose files are being looked at */
 };
 

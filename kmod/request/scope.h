@@ -16,7 +16,8 @@ struct task_struct;
 struct cryo_scope_mark {
 	struct list_head *last;		/* of cryo_request.procs */
 	struct cryo_forward *added;	/* NULL: none has been */
-	int rootless;			/* why the process by which its group was found is not taken; 0: it is */
+	/* why the process by which its group was found is not taken; 0: it is */
+	int rootless;
 	unsigned int looks;		/* of cryo_request, and so what follows */
 	unsigned int asked_at;
 	bool overrun;
@@ -49,7 +50,10 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo
  */
 void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark);
 
-/* Processes, or threads, that have been found and have gone while others were waited for: each is kept until the end, about 12 KiB. */
+/*
+ * Processes, or threads, that have been found and have gone while others were waited for: each is
+ * kept until the end, about 12 KiB.
+ */
 #define CRYO_MAX_GONE	4096
 
 /**

@@ -60,7 +60,10 @@ long cryo_restart_uring(void __user *arg);
 int cryo_restart_uring_mmap(struct vm_area_struct *vma);
 
 /* exe.c: the executable that /proc/PID/exe names */
-/* Makes the caller's descriptor `fd` the executable of its memory; -EBADF, -EACCES: not of a file that may be run. */
+/*
+ * Makes the caller's descriptor `fd` the executable of its memory; -EBADF, -EACCES: not of a file
+ * that may be run.
+ */
 int cryo_restart_take_exe(const struct cred *maker, int fd);
 
 /* pid_cursor.c: restart with the saved pids, as an ordinary user */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * restart.h - what the parts of a restart have in common: the handle's group, its state, and its members
+ * restart.h - what the parts of a restart have in common: the handle's group, its state, and its
+ * members
  *
  *	restart.c		the handle itself
  *	state.c		which states there are, and who may call what in which
@@ -60,7 +61,8 @@ struct cryo_rst_member {
 
 /* Of a thread whose seccomp filters others share. */
 struct cryo_rst_filters {
-	struct task_struct *task;	/* that has them, counted; NULL: not yet. Set once, under group.state_lock */
+	/* that has them, counted; NULL: not yet. Set once, under group.state_lock */
+	struct task_struct *task;
 	unsigned int total;		/* of its own, when @task is there */
 	wait_queue_head_t wait;		/* those that share them */
 };
@@ -79,7 +81,8 @@ struct cryo_rst_group {
 	struct list_head members;
 	unsigned int joined;		/* also those that have died since */
 	unsigned int leaders;		/* of these, leaders of their process */
-	struct xarray filters;		/* struct cryo_rst_filters: see install_seccomp.c; has a lock of its own */
+	/* struct cryo_rst_filters: see install_seccomp.c; has a lock of its own */
+	struct xarray filters;
 	atomic_t nr_filters;		/* of these, and attempts; bounded */
 
 	spinlock_t state_lock;		/* protects all below */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * take_tables.h - descriptor tables and working directories that processes have in common: see take_tables.c
+ * take_tables.h - descriptor tables and working directories that processes have in common: see
+ * take_tables.c
  */
 #ifndef CRYO_TABLES_H
 #define CRYO_TABLES_H

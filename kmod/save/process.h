@@ -46,7 +46,10 @@ bool cryo_has_table_of_other(struct cryo_capture *c, struct cryo_proc *p);
 
 /* sharing.c */
 bool cryo_proc_is_saved(struct cryo_proc *p);
-/* Those of the context that have the same as @task, who may be anybody: the first of them. NULL: there is none. */
+/*
+ * Those of the context that have the same as @task, who may be anybody: the first of them. NULL:
+ * there is none.
+ */
 bool cryo_is_only_sharer(struct cryo_capture *c, enum cryo_shared what, struct cryo_proc *p);
 struct cryo_sharer *cryo_sharers_with(struct cryo_capture *c, enum cryo_shared what,
 				      struct task_struct *task);

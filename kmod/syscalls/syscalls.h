@@ -25,8 +25,9 @@ void cryo_timed_waits_disarm(void);
 bool cryo_may_begin_to_wait(struct task_struct *task);
 
 /*
- * In the requester, which is about to interrupt @task: the number of its voluntary context switches when it sleeps, and not where its
- * tracer or job control has stopped it; ULONG_MAX when it does not.  It goes on in that sleep as long as it has the same number.
+ * In the requester, which is about to interrupt @task: the number of its voluntary context switches
+ * when it sleeps, and not where its tracer or job control has stopped it; ULONG_MAX when it does
+ * not. It goes on in that sleep as long as it has the same number.
  */
 static inline unsigned long cryo_sleep_of(struct task_struct *task)
 {

@@ -23,13 +23,16 @@ struct cryo_waiting_call {
 /* NULL: it is no such call, or this kernel does not tell its function. */
 const struct cryo_waiting_call *cryo_waiting_call(u32 nr);
 
-/* As the call's own argument; @ts is a place in the program's memory for what does not fit, at least 16 bytes. */
+/*
+ * As the call's own argument; @ts is a place in the program's memory for what does not fit, at
+ * least 16 bytes.
+ */
 int cryo_waiting_call_timeout(const struct cryo_waiting_call *call, s64 remaining_ns,
 			      unsigned long ts, unsigned long *arg);
 
 /*
- * Does this call settle on EINTR although nothing has happened yet, so that it can be made again: does
- * it wait for something before it takes it?
+ * Does this call settle on EINTR although nothing has happened yet, so that it can be made again:
+ * does it wait for something before it takes it?
  */
 bool cryo_is_pure_wait(u32 nr);
 bool cryo_waits_after_reading(u32 nr);

@@ -2,7 +2,8 @@
 /*
  * open.h - contents of small files that are only read
  *
- * Of struct cryo_object: @written, of an inode: it is open for writing in the scope; @omitted, of an inode: it is too large;
+ * Of struct cryo_object: @written, of an inode: it is open for writing in the scope; @omitted, of
+ * an inode: it is too large;
  * @cloexec, of a file: a descriptor of it is close-on-exec.
  */
 #ifndef CRYO_SAVE_OPEN_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* sock_filter.h - filters of sockets (SO_ATTACH_FILTER), multicast groups that they are in, network interfaces that they name */
+/*
+ * sock_filter.h - filters of sockets (SO_ATTACH_FILTER), multicast groups that they are in, network
+ * interfaces that they name
+ */
 #ifndef CRYO_SOCK_FILTER_H
 #define CRYO_SOCK_FILTER_H
 

@@ -34,7 +34,8 @@ struct cryo_ns_view {
 	struct cryo_namespaces ids;
 	struct user_namespace *user;			/* counted */
 	struct user_namespace *owner[CRYO_NS_KINDS];	/* counted */
-	u32 children_flags;				/* CRYO_PIDNS_*, of the pid namespace for children */
+	/* CRYO_PIDNS_*, of the pid namespace for children */
+	u32 children_flags;
 	struct cgroup *cgroup;				/* counted: root of the cgroup namespace */
 	struct net *its_net;				/* counted */
 	struct cryo_ns_uts uts;
@@ -42,7 +43,8 @@ struct cryo_ns_view {
 	struct cryo_ns_net net;
 	struct cryo_ns_time time;
 	struct cryo_ns_time children_time;
-	char settings[16384];				/* of the network namespace, once it is saved, see net_settings.c */
+	/* of the network namespace, once it is saved, see net_settings.c */
+	char settings[16384];
 	size_t settings_len;
 	bool settings_cut;
 	/* Obstacles. */
@@ -66,7 +68,9 @@ void cryo_view_uts(struct cryo_ns_view *v, const struct uts_namespace *ns);
 void cryo_view_ipc(struct cryo_ns_view *v, const struct ipc_namespace *ns);
 void cryo_view_net(struct cryo_ns_view *v, struct net *net);
 void cryo_view_time(struct cryo_ns_time *out, const struct time_namespace *ns);
-/* net_settings.c: of a namespace that is counted; fills the settings of @v, which have to be empty */
+/*
+ * net_settings.c: of a namespace that is counted; fills the settings of @v, which have to be empty
+ */
 void cryo_view_net_settings(struct cryo_ns_view *v, struct net *net);
 /* net_obstacles.c */
 int cryo_check_net(struct cryo_capture *c, struct cryo_proc *p, struct net *net);
