@@ -112,7 +112,7 @@ void cryo_arch_prepare_park(struct task_struct *task);
 /**
  * cryo_arch_begin_park() - undo cryo_arch_prepare_park() of current
  *
- * Whoever kills the thread from now on must find nothing of it.
+ * Code that kills the thread from now on must find no trace of it.
  *
  * Context: In the task work, before it waits.
  */
@@ -461,7 +461,7 @@ bool cryo_arch_keeps_sigmask(void);
 
 /**
  * cryo_arch_flush_tlb() - have all processors forget what they remember of page tables
- * @mm: the address space; has no notifiers, or none that have to be told
+ * @mm: the address space; has no notifiers, or none that have to be called
  */
 void cryo_arch_flush_tlb(struct mm_struct *mm);
 

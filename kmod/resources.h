@@ -4,7 +4,7 @@
  * each
  *
  * A resource is one source file of kmod/save/, which has its description at the end, and a line in
- * a list here; nobody else names it. Most lists are in the order in which the sections are in a
+ * a list here; it is named nowhere else. Most lists are in the order in which the sections are in a
  * context.
  */
 #ifndef CRYO_RESOURCES_H

@@ -69,7 +69,7 @@ struct cryo_object {
 	bool locks_saved;		/* those of the open file itself */
 	struct cryo_proc *locks_of;	/* last process whose locks were looked for here */
 	/* Of sockets and what goes through them. */
-	/* counted; of a connection that nobody has accepted, which has no file */
+	/* counted; of a connection that has not been accepted, which has no file */
 	struct sock *sk;
 	struct cryo_object *listener;	/* of such a one */
 	bool calling;			/* connect(2) had not been answered when it was checked */
@@ -129,7 +129,7 @@ struct cryo_capture {
 	/* of the process whose threads are saved, see save/process/seccomp.c */
 	struct xarray filters;
 	struct xarray memories;		/* numbers of address spaces, by struct mm_struct */
-	struct list_head waiting;	/* connections that nobody has accepted */
+	struct list_head waiting;	/* connections that have not been accepted */
 	struct list_head ipc_spaces;	/* the requester's first */
 	struct cryo_ipc_space own_ipc;
 	const int *undone;		/* sorted: while semaphores are saved, see save/ipc/sem.c */
@@ -162,7 +162,7 @@ struct cryo_capture {
 	/* until when requests under way are waited for; 0: none yet */
 	unsigned long aio_limit;
 	bool terminal_saved;		/* the terminal from outside, see save/files/tty.c */
-	bool said_gone;			/* the log names who was killed */
+	bool said_gone;			/* the log names the killed process */
 	bool said_too_big;		/* and what was more than a context may have */
 	bool released;			/* nothing of the processes is referenced any more */
 };
@@ -200,7 +200,7 @@ int cryo_capture_interrupted(struct cryo_capture *c);
 /**
  * cryo_refuse() - note an obstacle: the checkpoint will be refused
  * @c: the capture
- * @p: who has it
+ * @p: the process that has it
  * @fmt: what, with the thing that it is about
  * @...: as for printk()
  *
@@ -212,7 +212,7 @@ void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *
 /**
  * cryo_refuse_uninspectable() - something could not be inspected
  * @c: the capture
- * @p: who has it
+ * @p: the process that has it
  * @what: as in "its ... cannot be inspected"
  * @err: a negative errno
  *
@@ -235,7 +235,7 @@ void cryo_refuse_too_big(struct cryo_capture *c, const struct cryo_proc *p, int 
 
 /**
  * cryo_describe_task() - how a message names another process
- * @task: anybody
+ * @task: any task
  * @buf: gets "pid N (comm)", or "another process" if the requester may not trace it
  * @size: CRYO_WHO_MAX is enough
  */
@@ -244,7 +244,7 @@ void cryo_describe_task(struct task_struct *task, char *buf, size_t size);
 /**
  * cryo_warn() - note what is worth knowing, but no obstacle
  * @c: the capture
- * @p: who it is about
+ * @p: the process that it is about
  * @fmt: the message
  * @...: as for printk()
  */
@@ -254,7 +254,7 @@ void cryo_warn(struct cryo_capture *c, const struct cryo_proc *p, const char *fm
 /**
  * cryo_warn_always() - the same, of what keeps a user from restarting the context
  * @c: the capture
- * @p: who it is about
+ * @p: the process that it is about
  * @fmt: the message
  * @...: as for printk()
  *
@@ -276,7 +276,7 @@ int cryo_objects_init(struct cryo_capture *c);
 /**
  * cryo_object_file() - the object of an open file, new or known
  * @c: the capture
- * @p: who has it
+ * @p: the process that has it
  * @file: the file; counted by the object
  *
  * Return: the object, or an ERR_PTR.
@@ -294,7 +294,7 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct cryo_proc *p
 struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key);
 
 /**
- * cryo_object_waiting() - the object of a connection that nobody has accepted
+ * cryo_object_waiting() - the object of a connection that has not been accepted
  * @c: the capture
  * @sk: its socket; counted by the object
  * @listener: the socket in whose queue it is

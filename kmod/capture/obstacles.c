@@ -102,6 +102,6 @@ void cryo_warn_always(struct cryo_capture *c, const struct cryo_proc *p, const c
 int cryo_capture_interrupted(struct cryo_capture *c)
 {
 	cryo_point("look");
-	/* Who has been killed meanwhile waits until this ends. */
+	/* A thread killed meanwhile waits until this ends. */
 	return cryo_request_interrupted(c->req);
 }

@@ -96,7 +96,7 @@ int cryo_read_memory(struct cryo_request *req, struct task_struct *task, unsigne
 	struct mm_struct *mm = get_task_mm(task);
 	int err;
 
-	/* Who was killed meanwhile has no memory any more. */
+	/* A task killed meanwhile has no memory any more. */
 	if (!mm)
 		return -ESRCH;
 	err = cryo_mmap_read_lock(req, mm);

@@ -289,7 +289,7 @@ static void sleep_frozen(void)
 
 static void recalculate_pending(void)
 {
-	/* Nobody takes it from a thread that runs. */
+	/* It is never taken from a running thread. */
 	struct sighand_struct *sighand = rcu_dereference_protected(current->sighand, true);
 
 	spin_lock_irq(&sighand->siglock);
@@ -423,7 +423,7 @@ int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *it
 		return err;
 	if (s->offset + len < s->keep)
 		return keep_in_memory(s, iter);
-	/* Nobody may be there to read it. */
+	/* There may be no reader. */
 	if (s->keep && s->flags & CRYO_CKPT_GOES_ON)
 		return -EDEADLK;
 	s->keep = 0;

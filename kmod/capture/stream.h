@@ -49,7 +49,7 @@ struct cryo_stream {
  * cryo_stream_init() - begin a context
  * @s: the stream
  * @file: where it is written to; NULL: nowhere
- * @written: is told how many bytes have been
+ * @written: called with the number of bytes written
  * @flags: CRYO_CKPT_*
  *
  * Return: 0, or a negative errno; cryo_stream_free() in each case.

@@ -410,7 +410,7 @@ static int serve_forwards(struct cryo_request *req)
 	return err;
 }
 
-/* From now on nobody adds one. */
+/* From now on none is added. */
 static void drop_forwards(struct cryo_request *req)
 {
 	struct cryo_forward *f;
@@ -576,7 +576,7 @@ static bool end_participant(struct cryo_participant *p, int result)
 
 	lockdep_assert_held(&cryo_participants_lock);
 	p->result = result;
-	/* Who has refused it, or has not noticed, does not ask how it has ended. */
+	/* A participant that has refused it, or has not noticed, does not ask how it has ended. */
 	if (unnoticed || (p->state == CRYO_PART_VOTED && left))
 		p->state = CRYO_PART_IDLE;
 	else

@@ -30,7 +30,7 @@ static inline void cryo_end_iter_write(struct file *file)
 #endif
 }
 
-/* Who gets the signals of @file; NULL: nobody yet. Allocated since v6.12 1934b212615d. */
+/* The owner of @file, who gets its signals; NULL: none yet. Allocated since v6.12 1934b212615d. */
 static inline struct fown_struct *cryo_file_owner(struct file *file)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)

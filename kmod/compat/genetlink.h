@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* net/genetlink.h: who may listen to a multicast group. */
+/* net/genetlink.h: which users may join a multicast group. */
 #ifndef CRYO_COMPAT_GENETLINK_H
 #define CRYO_COMPAT_GENETLINK_H
 

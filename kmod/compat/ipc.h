@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * ipc/shm.c, sem.c, msg.c, msgutil.c: System V objects. Private structures, the same in layout from
- * v5.16 to v7.2 but for what is told apart here.
+ * v5.16 to v7.2 but for the differences handled here.
  */
 #ifndef CRYO_COMPAT_IPC_H
 #define CRYO_COMPAT_IPC_H
@@ -150,7 +150,7 @@ static inline bool cryo_ipc_set_next(struct ipc_ids *ids, int id)
 #endif
 }
 
-/* As that shows it: -1, where nobody has chosen one. */
+/* As that shows it: -1, where none has been chosen. */
 static inline int cryo_ipc_next(const struct ipc_ids *ids)
 {
 #ifdef CONFIG_CHECKPOINT_RESTORE

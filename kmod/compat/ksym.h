@@ -65,7 +65,7 @@ int cryo_anon_vma_join(struct vm_area_struct *dst, struct vm_area_struct *src);
 /*
  * split_huge_page(): of the large folio that @page is in, one folio per page. The folio is locked,
  * and the caller has the only reference beside its mappings, to @page, of whose folio it has lock
- * and reference afterwards. -EAGAIN, -EBUSY: somebody else uses it; -EOPNOTSUPP where there is no
+ * and reference afterwards. -EAGAIN, -EBUSY: it is in use; -EOPNOTSUPP where there is no
  * such function.
  */
 int cryo_split_huge_page(struct page *page);
@@ -117,7 +117,7 @@ extern cryo_syscall_fn cryo_fn_seccomp;		/* NULL: not there */
 /* Has Landlock restricted @task, or the requester? */
 bool cryo_task_landlocked(struct task_struct *task);
 
-/* kernel.yama.ptrace_scope; -1: there is no Yama, or nothing tells. */
+/* kernel.yama.ptrace_scope; -1: there is no Yama, or it is not known. */
 int cryo_yama_level(void);
 
 #endif /* CRYO_COMPAT_KSYM_H */

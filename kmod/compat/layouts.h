@@ -26,7 +26,7 @@ enum cryo_layout {
 
 void cryo_layouts_init(void);
 
-/* Also where the kernel does not tell, see cryo_layouts_init(). */
+/* Also where the kernel has no type information, see cryo_layouts_init(). */
 bool cryo_layout_fits(enum cryo_layout layout);
 
 /* Is the function known to have another prototype than it is called with? */

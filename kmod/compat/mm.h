@@ -284,7 +284,7 @@ static inline bool cryo_vma_changes(struct vm_area_struct *vma)
 #endif
 }
 
-/* Does that tell the truth?  Of any area of the caller's; -EINTR: he is killed. */
+/* Is that reliable? For any area of the caller's; -EINTR: it is killed. */
 static inline int cryo_vma_changes_works(void)
 {
 	struct mm_struct *mm = current->mm;

@@ -39,7 +39,7 @@ static inline enum cryo_mmu_event cryo_mmu_range(const struct mmu_notifier_range
  */
 struct cryo_notifier_list {
 	struct hlist_head list;
-	bool has_itree;			/* somebody has subscribed to ranges; for good */
+	bool has_itree;			/* ranges have been subscribed to; never reset */
 };
 
 /*

@@ -31,7 +31,7 @@ struct cryo_seccomp_copy {
 	void *notif;
 };
 
-/* The newest filter of @task, which is parked: nobody changes them then. */
+/* The newest filter of @task, which is parked: the list does not change then. */
 static inline const struct cryo_seccomp_copy *cryo_seccomp_newest(struct task_struct *task)
 {
 	return (const struct cryo_seccomp_copy *)READ_ONCE(task->seccomp.filter);

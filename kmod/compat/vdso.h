@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* vdso/datapage.h: what the kernel tells the vdso about its clocks. */
+/* vdso/datapage.h: the clock data that the kernel passes to the vdso. */
 #ifndef CRYO_COMPAT_VDSO_H
 #define CRYO_COMPAT_VDSO_H
 

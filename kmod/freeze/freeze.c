@@ -22,18 +22,18 @@
  *    event of fanotify): those that answer by descriptors known for it are asked last; else all are
  *    let go after a while, and asked again;
  *  - with requests of io_uring under way: waited for during a second, then parked all the same, and
- *    refused by name; in the same way, before anybody is asked, it is waited for what unsettled.c
+ *    refused by name; in the same way, before any is asked, it is waited for what unsettled.c
  *    knows, and if they have begun with such a thing until they are parked, they are let go and
  *    asked again;
  *  - io_uring workers, those of vhost and other kernel helpers: never return to user mode, left
  *    out;
  *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but
- *    run works. They are asked last, when nobody gives them anything to do, and are let go again
+ *    run works. They are asked last, when nothing is submitted to them, and are let go again
  *    for as long as what they have submitted is under way;
  *  - in the middle of a call in which the kernel runs works, or of their own end: they go on, and
  *    are asked again. What they wait for there may be somebody in scope who has come: after a while
  *    without anybody new, all are let go for that, and asked again;
- *  - those that have become somebody else since they were asked, by exec() or setuid(): they see
+ *  - those that have changed their identity since they were asked, by exec() or setuid(): they see
  *    that themselves before they wait, and go on; they are asked again if the requester may still
  *    trace them, or the request fails;
  *  - the requester itself, in a checkpoint of its own process: is where it is, in
@@ -65,7 +65,7 @@
 
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
-/* until somebody in uninterruptible sleep is taken for one who waits for those that have parked */
+/* until a thread in uninterruptible sleep is taken to wait for parked ones */
 #define STUCK_MS	200U
 #define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
 
@@ -77,7 +77,7 @@ static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
 	return -EPERM;
 }
 
-/* One that has gone meanwhile, of which Yama says that nobody may trace it, is not missed. */
+/* One that has exited meanwhile, for which Yama denies tracing, is not missed. */
 static int refuse_thread(struct cryo_proc *proc, struct task_struct *task)
 {
 	return pid_alive(task) ? say_not_traceable(proc, task) : 0;
@@ -90,7 +90,7 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 
 	if (!p)
 		return -ENOMEM;
-	/* First, so that the answer is about nobody later than this one. */
+	/* First, so that the answer is not about a later identity. */
 	cryo_identity_note(&p->asked, task);
 	if (!cryo_may_trace(task)) {
 		cryo_identity_put(&p->asked);
@@ -496,7 +496,7 @@ static unsigned int freeze_ms(struct cryo_request *req)
 	return req->args.freeze_ms ?: CRYO_FREEZE_DEFAULT_MS;
 }
 
-/* Nobody else's waits for a requester's patience. */
+/* Without CAP_SYS_ADMIN, a requester cannot keep processes waiting for longer than that. */
 static void bound_freeze(struct cryo_request *req)
 {
 	unsigned int most = cryo_few(freeze_ms, CRYO_FREEZE_MAX_MS);
@@ -535,13 +535,13 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 		n = freeze_once(req, limit);
 		if (n < 0 || (!n && req->all_asked))
 			break;
-		/* Who answers may make processes all the time himself. */
+		/* The one that answers may itself create processes all the time. */
 		req->all_asked |= !n || time_after(jiffies, answered);
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;
 		threads = threads ?: req->threads;
-		/* Who is in the middle of a call is named by the next look. */
+		/* A thread in the middle of a call is named by the next pass. */
 		if ((time_after(jiffies, limit) && !req->within) ||
 		    cryo_freeze_overrun(req, threads))
 			return log_cannot_freeze(req);

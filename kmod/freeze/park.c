@@ -71,17 +71,17 @@ void cryo_settle_parked(struct cryo_parked *p, enum cryo_park_state state)
 	wake_up(&p->req->park_wait);
 }
 
-/* The capture has an end as soon as it notices. Returns whether nobody has said so before. */
+/* The capture has an end as soon as it notices. Returns whether this is the first to say so. */
 static bool note_lost(struct cryo_parked *p, bool continued)
 {
 	bool first;
 
 	lockdep_assert_held(&p->req->park_lock);
-	/* One that has been let go may come late, and is nobody's business any more. */
+	/* One that has been released may arrive late, and does not count any more. */
 	first = p->req->looking && !p->req->lost && !READ_ONCE(p->let_go);
 	if (first) {
 		p->req->lost_continued = continued;
-		/* Who sees that somebody is lost sees why. */
+		/* A reader that sees one lost sees the reason, too. */
 		smp_store_release(&p->req->lost, p->proc);
 	}
 	return first;
@@ -120,7 +120,7 @@ static bool park_later(struct cryo_parked *p)
 /*
  * The works of a thread run newest first, and what close() leaves undone is one: a file that is
  * closed already, but still counts as the end of a pipe, or keeps a lock. It is released first, and
- * what that leaves in its turn. Not without end, if somebody gives the thread new works all the
+ * what that leaves in its turn. Not without end, if new works are queued all the
  * time.
  */
 static bool wait_for_works(struct cryo_parked *p)
@@ -352,7 +352,7 @@ void cryo_park_request(struct cryo_parked *p)
 
 /*
  * Who stands where a tracer has stopped it is about to begin a call, or in the middle of one, and
- * would end it for a flag that nobody needs any more. It cannot go on meanwhile, as that takes the
+ * would end it for a flag that is not needed any more. It cannot go on meanwhile, as that takes the
  * lock, too.
  */
 static void unflag_traced(struct task_struct *task)
@@ -362,7 +362,7 @@ static void unflag_traced(struct task_struct *task)
 		return;
 	clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
 	cryo_arch_forget_park(task);
-	/* Who gives it another work adds that first, and sets the flag then. */
+	/* Other code that queues a work adds that first, and sets the flag then. */
 	smp_mb__after_atomic();
 	if (task_work_pending(task))
 		set_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
@@ -432,7 +432,7 @@ void cryo_park_cancel(struct cryo_parked *p)
 	if (sighand)
 		cryo_unlock_sighand(sighand);
 	cryo_user_put(user);
-	/* Nobody is left who would say so, and a later freeze counts those that have not. */
+	/* It cannot settle itself any more, and a later freeze counts those not settled. */
 	if (comes || taken)
 		cryo_settle_parked(p, CRYO_PARK_GONE);
 	if (taken) {

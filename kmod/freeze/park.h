@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* park.h - what is asked of one thread that is brought to rest, for those who ask (freeze.c) */
+/* park.h - the interface for parking one thread, for freeze.c */
 #ifndef CRYO_FREEZE_PARK_H
 #define CRYO_FREEZE_PARK_H
 

@@ -74,7 +74,7 @@ void cryo_freeze_name_within(struct cryo_request *req)
 }
 
 /*
- * Are all that have not come in uninterruptible sleep, in which they may wait for somebody who has?
+ * Are all that have not come in uninterruptible sleep, in which they may wait for one that has?
  */
 bool cryo_freeze_stuck(struct cryo_request *req)
 {

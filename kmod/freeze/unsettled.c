@@ -108,7 +108,7 @@ bool cryo_find_answerers(struct cryo_request *req)
 }
 
 /*
- * Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether
+ * A parked thread finishes nothing, and others may be waiting for it. Not for long. Returns whether
  * it is finished.
  */
 bool cryo_wait_until_settled(struct cryo_request *req, unsigned long limit)

@@ -21,7 +21,7 @@
 
 /* ---- map_table.c: where the pages of an area are in the file ---- */
 
-/* The context, or an ancestor of it. Nobody can write to it as long as this exists. */
+/* The context, or an ancestor of it. It cannot be written to as long as this exists. */
 struct cryo_map_source {
 	struct kref ref;
 	struct file *file;		/* counted */
@@ -31,7 +31,7 @@ struct cryo_map_source {
  * cryo_map_source_get() - the file that a descriptor of the caller is, for mapping
  * @fd: the descriptor
  *
- * Nobody can write to it as long as that exists.
+ * It cannot be written to as long as that exists.
  *
  * Context: May sleep.
  *
@@ -70,11 +70,11 @@ struct cryo_map_bits {
 	unsigned long end;
 };
 
-/* What tells an area of a context from all others. */
+/* What identifies an area of a context. */
 struct cryo_map_key {
 	dev_t dev;
 	u64 ino;
-	kuid_t uid;			/* who has restarted it */
+	kuid_t uid;			/* the user that restarted it */
 	u64 offset;			/* of its first page in the file */
 	unsigned long start;		/* its address */
 	unsigned long base;		/* vm_pgoff of its first page */
@@ -99,7 +99,7 @@ struct cryo_map_table {
 	atomic_long_t unsettled;	/* bits that are not set */
 	atomic_long_t given;		/* pages that have come without a bit */
 	size_t bytes;			/* of memory that all of this takes */
-	/* counted: who pays for what comes into the page cache, whoever reads it */
+	/* counted: is charged for what is read into the page cache, whichever task reads it */
 	struct mem_cgroup *memcg;
 	unsigned int nr_vmas;		/* that have it; under the lock of struct cryo_map_mm */
 	bool complete;			/* likewise: counted in its @incomplete no more */
@@ -122,12 +122,12 @@ struct cryo_map_table {
 
 enum cryo_map_state {
 	CRYO_MAP_UNKNOWN,
-	CRYO_MAP_BUSY,			/* somebody is comparing it */
+	CRYO_MAP_BUSY,			/* it is being compared */
 	CRYO_MAP_GOOD,
 	CRYO_MAP_BAD,
 };
 
-/* Need nobody be waited for to know whether it is good? */
+/* Is it known without waiting whether it is good? */
 static inline bool cryo_map_is_known(struct cryo_map_table *t, u32 chunk)
 {
 	return READ_ONCE(t->states[chunk]) >= CRYO_MAP_GOOD;
@@ -266,7 +266,7 @@ void cryo_map_poison(struct vm_area_struct *vma);
  * cryo_map_is_poisoned() - could an area not be given to a child?
  * @vma: the area
  *
- * Whoever touches it gets SIGBUS.
+ * An access to it raises SIGBUS.
  *
  * Context: With mmap_lock.
  *
@@ -313,13 +313,13 @@ void cryo_map_convert_later(struct cryo_map_mm *map);
  */
 void cryo_map_start(void);
 
-/* ---- map_places.c: who has the same areas ---- */
+/* ---- map_places.c: which processes have the same areas ---- */
 
-#define CRYO_MAP_PEERS	4U	/* who are asked for a page, the oldest first */
+#define CRYO_MAP_PEERS	4U	/* processes that are searched for a page, the oldest first */
 
 /* What is locked while an area is made. */
 struct cryo_map_joining {
-	struct mm_struct *peer;		/* who has it, too, counted; or NULL */
+	struct mm_struct *peer;		/* another memory that has it, counted; or NULL */
 	bool locked;			/* no other process of the user's makes one */
 };
 

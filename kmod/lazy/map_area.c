@@ -42,7 +42,7 @@
 
 static DEFINE_HASHTABLE(maps, 8);
 static u64 nr_made;
-/* Protects both. Nobody waits for anything under it: it is the same for all users. */
+/* Protects both. Never held while waiting: it is the same for all users. */
 static DEFINE_SPINLOCK(maps_lock);
 
 static const struct vm_operations_struct area_ops;
@@ -78,7 +78,7 @@ static vm_fault_t fault_as_write(struct vm_fault *vmf)
 	return ret & (VM_FAULT_ERROR | VM_FAULT_RETRY) ? ret : VM_FAULT_NOPAGE;
 }
 
-/* Pages around it come while nobody else changes the area, and the fault is made again. */
+/* Pages around it are installed while the area cannot change, and the fault is retried. */
 static vm_fault_t load_and_retry_fault(struct cryo_map_vma *v, u32 chunk, unsigned long addr)
 {
 	struct cryo_map_table *t = v->table;
@@ -237,7 +237,7 @@ static void lost_open(struct vm_area_struct *vma)
 	__module_get(THIS_MODULE);
 }
 
-/* Nobody is in it any more when the module goes: see unload.h. */
+/* No task is in it any more when the module is unloaded: see unload.h. */
 static void lost_close(struct vm_area_struct *vma)
 {
 	module_put(THIS_MODULE);

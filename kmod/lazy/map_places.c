@@ -120,7 +120,7 @@ void cryo_map_put_peers(struct pid **peers, unsigned int n)
 		put_pid(peers[n]);
 }
 
-/* Has anybody else the same area? */
+/* Does another memory have the same area? */
 bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	struct cryo_user *user = map->user;
@@ -219,7 +219,7 @@ bool cryo_map_comes_elsewhere(struct cryo_map_mm *map)
 	return found;
 }
 
-/* Nobody else is here any more. */
+/* There are no other users any more. */
 void cryo_map_places_exit(void)
 {
 	struct map_place *place, *next;

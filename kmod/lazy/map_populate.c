@@ -437,7 +437,7 @@ int cryo_map_load_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 
 enum populate_step {
 	DONE,
 	MORE,
-	LATER,				/* somebody else has what is needed */
+	LATER,				/* another task has what is needed */
 };
 
 /*

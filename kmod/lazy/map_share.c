@@ -12,8 +12,8 @@
  *    same conditions as for a snapshot (protect.c), and within mm->write_protect_seq as there.
  *    mmap_lock is held for reading only, so the others who do that, who have it for writing, are
  *    kept out by it, and we by share_lock. The TLB is flushed before the lock of the table is given
- *    back, as in ptep_clear_flush(): a fault must not copy what somebody still writes to.
- *  - Then nobody can change the page, and it is compared with the context's.
+ *    back, as in ptep_clear_flush(): a fault must not copy what is still being written to.
+ *  - Then the page cannot change, and it is compared with the context's.
  *  - It is mapped with both tables locked, if the other one still maps it: its account as a mapped
  *    page goes on. share_lock keeps two who do that in opposite directions apart.
  *  - The bit that says that the page has come is looked at with the table locked: who drops the
@@ -90,7 +90,7 @@ bool cryo_map_has_table(struct mm_struct *mm, unsigned long addr)
 }
 
 /*
- * Has anybody a reference to @folio that is no mapping, so that he might write to it? See
+ * Is there a reference to @folio that is no mapping, through which it might be written to? See
  * protect.c.
  */
 static bool has_holder(struct folio *folio)
@@ -153,7 +153,7 @@ static bool take_pte(struct share_batch *b, unsigned int i, struct mm_struct *mm
 	return pte_write(value);
 }
 
-/* What @mm has of the pages, protected: nobody can write to them until he has got a copy. */
+/* What @mm has of the pages, protected: a writer gets a copy first. */
 static void protect_pages(struct share_batch *b, struct mm_struct *mm, pmd_t *pmdp)
 {
 	bool stale = false;
@@ -272,7 +272,7 @@ static void split_large(struct share_batch *b)
 	unsigned int end = min_t(unsigned long, b->nr, b->at + rest);
 	unsigned int flags;
 
-	/* Somebody else who has the lock has plans with it. */
+	/* Another holder of the lock has plans with it. */
 	if (folio_trylock(folio)) {
 		if (is_any_wanted(b, end)) {
 			/* What that tells our own areas is no drop: is_by_program(). */
@@ -325,7 +325,7 @@ static bool give_pte(struct share_batch *b, unsigned int i, pte_t *from, pte_t *
 	get_page(page);
 	cryo_dup_anon_rmap(page);
 	cryo_arch_set_pte(b->map->mm, b->addr + i * PAGE_SIZE, to, pte_wrprotect(entry));
-	/* Who drops it just now has counted it. */
+	/* A task that drops it just now has counted it. */
 	b->settled += !test_and_set_bit(b->bit + i, b->t->settled);
 	return true;
 }
@@ -433,7 +433,7 @@ static void share_with(struct share_batch *b, struct mm_struct *mm, bool patient
 	unsigned int nr = b->nr;
 
 	if (mm != b->map->mm && lock_to_read(mm, patient ? SHARE_TRIES : HASTY_TRIES)) {
-		/* Who waits for a page would wait for this lock in any case. */
+		/* A waiter for a page would wait for this lock in any case. */
 		if (lock_to_read(b->map->mm, SHARE_TRIES)) {
 			share_locked(b, mm, theirs);
 			mmap_read_unlock(b->map->mm);

@@ -92,7 +92,7 @@ static int check_file(struct file *file)
 		return -EBADF;
 	if (!is_readable(file))
 		return -EOPNOTSUPP;
-	/* Or anybody could keep others from writing to a file that he may read. */
+	/* Or any user could keep others from writing to a file that he may read. */
 	return cryo_owner_or_capable(file) ? 0 : -EPERM;
 }
 

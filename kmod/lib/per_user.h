@@ -37,7 +37,7 @@ struct cryo_user {
 	unsigned int nr_places;		/* each has a reference to this */
 };
 
-/* The user to whom what the caller makes is counted. */
+/* The user that is charged for what the caller makes. */
 kuid_t cryo_payer(void);
 
 /* The caller's, with a reference; NULL: no memory. */

@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 /**
- * cryo_turn_begin() - wait until nobody else's turn is under way, and begin one
+ * cryo_turn_begin() - wait until no other turn is under way, and begin one
  * @what: what the number is chosen of, e.g. a pid namespace: compared by address only, and
  *	referenced by the caller
  * @used: has the number that was set last been used, by whomever?  Called with a spinlock held
@@ -19,7 +19,7 @@
  * Turns are of users, in the order in which they have asked; all processes of a user have one place
  * among those that wait. A turn ends when its number has been used, by cryo_turn_end(), or 20 ms
  * after the number was set, which may take 50 ms: others may keep the locks busy that setting and
- * using it take. Whoever has waited for a second goes on without one: it is a hint only.
+ * using it take. A caller that has waited for a second goes on without one: it is a hint only.
  *
  * The caller sets his number next, and calls cryo_turn_set(), or else cryo_turn_end().
  *
@@ -39,7 +39,7 @@ void cryo_turn_set(const void *what);
  * cryo_turn_end() - end the turn of the caller's user
  * @what: as for cryo_turn_begin()
  *
- * Return: whether nobody else's is under way.
+ * Return: whether no other one is under way.
  */
 bool cryo_turn_end(const void *what, bool (*used)(const void *what));
 

@@ -11,7 +11,7 @@
 #include <linux/wait.h>
 
 /*
- * "Unsafe", as the lock of the request is held; who waits for that one is freezable, too
+ * "Unsafe", as the lock of the request is held; a waiter for that one is freezable, too
  * (cryo_request_lock()).
  */
 #define CRYO_WAIT_STATE	(TASK_KILLABLE | TASK_FREEZABLE_UNSAFE)

@@ -20,7 +20,7 @@ struct cryo_file_walk {
 /**
  * cryo_walk_files() - look at the next open files of a task
  * @walk: where it begins is where the call before has ended
- * @task: referenced by the caller, who has asked whether it may be looked at
+ * @task: referenced by the caller, which has checked that it may be inspected
  *
  * Return: whether one of them is wanted. If not, and @walk->more, it goes on with another call,
  * between which the caller asks whether it should.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * walk_path.c - where a path leads, without asking anybody
+ * walk_path.c - resolve a path without waiting for a server
  *
  * A lookup in a file system in user space or across a network waits for whoever serves it, and not
  * always killably: the kernel waits until an answer comes for what a FUSE server has been given to

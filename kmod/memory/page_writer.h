@@ -25,7 +25,7 @@ struct cryo_page_writer {
 	struct list_head under_way;
 	struct list_head spare;
 	unsigned int nr_under_way;
-	unsigned int ahead;			/* so many may be; 0: nobody helps */
+	unsigned int ahead;			/* so many may be; 0: there are no helpers */
 	u32 copies_mm_id;
 	unsigned int nr_copies;			/* pages whose bytes are in the context already */
 	struct cryo_page_copy copies[CRYO_PAGES_MAX];

@@ -18,7 +18,7 @@ struct mm_struct;
 struct mmu_notifier;
 struct vm_area_struct;
 
-/* Of one memory, from begin to end by one request: others are told that there is none meanwhile. */
+/* Of one memory, from begin to end by one request: others get that there is none meanwhile. */
 struct cryo_track *cryo_track_begin(struct cryo_capture *c, struct cryo_proc *p);
 void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete);
 bool cryo_track_is_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also);

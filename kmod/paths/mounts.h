@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* mounts.h - what save/ns/mount_ns.c and those who ask it share */
+/* mounts.h - what save/ns/mount_ns.c and its callers share */
 #ifndef CRYO_MOUNTS_H
 #define CRYO_MOUNTS_H
 

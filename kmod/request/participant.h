@@ -32,7 +32,8 @@ enum cryo_part_state {
 /* The signal of a restart, for a process whose threads are held: it comes when they go on. */
 struct cryo_late_signal {
 	int number;			/* 0: none */
-	const struct cred *sender;	/* of who committed the restart; counted; NULL: none */
+	/* of the process that committed the restart; counted; NULL: none */
+	const struct cred *sender;
 	/* self_exec_id of the process then: what it executes later gets none */
 	u64 program;
 };
@@ -40,7 +41,7 @@ struct cryo_late_signal {
 struct cryo_participant {
 	struct kref ref;		/* of the handle, and of the request that has it */
 	struct hlist_node hash;		/* by owner */
-	struct cryo_client_user *user;	/* who is charged; counted */
+	struct cryo_client_user *user;	/* the user that is charged; counted */
 	struct list_head node;		/* in cryo_request.participants or .ending */
 	wait_queue_head_t wait;		/* the helper */
 	u32 flags;			/* CRYO_CLIENT_* */
@@ -62,7 +63,7 @@ struct cryo_participant {
 	bool ending;			/* in cryo_request.ending */
 	unsigned long told_at;		/* jiffies */
 	u32 vote;			/* CRYO_VOTE_* */
-	const struct cred *voter;	/* of who cast it; counted; NULL: nobody has */
+	const struct cred *voter;	/* of the process that cast it; counted; NULL: none yet */
 	u32 code;
 	s32 result;
 	char note[CRYO_CLIENT_NOTE_MAX];
@@ -78,7 +79,7 @@ struct cryo_participant {
 	/* the helper before it hears of the restart: @unsettled is 0 */
 	wait_queue_head_t settle_wait;
 
-	bool restarted;			/* nobody has been told of the restart yet */
+	bool restarted;			/* the restart has not been reported yet */
 	bool has_restart;		/* @requester and @source are known */
 	s32 requester;
 	char *source;
@@ -94,7 +95,7 @@ struct cryo_forward {
 	u32 scope;			/* CRYO_SCOPE_* */
 	struct task_struct *task;	/* counted */
 	struct pid *pid;		/* of a process group or session; counted */
-	const struct cred *cred;	/* of who wants it; counted */
+	const struct cred *cred;	/* of the process that wants it; counted */
 	int result;
 	bool done;			/* under cryo_participants_lock */
 };
@@ -119,7 +120,7 @@ struct cryo_client_user *cryo_client_user_charge(void);
 
 /**
  * cryo_client_user_uncharge() - one handle less
- * @user: who was charged; NULL is fine
+ * @user: the user that was charged; NULL is fine
  */
 void cryo_client_user_uncharge(struct cryo_client_user *user);
 

@@ -3,7 +3,7 @@
  * request.h - a checkpoint request, its processes and their threads
  *
  * A request (struct cryo_request) has processes (struct cryo_proc), and these have threads (struct
- * cryo_parked). Everybody who works on a checkpoint has them; here is what all may do with them.
+ * cryo_parked). All parts of a checkpoint have them; here is what all may do with them.
  * checkpoint/handle.c has the calls of its handle, and the order of it all.
  */
 #ifndef CRYO_REQUEST_REQUEST_H
@@ -73,7 +73,7 @@ struct cryo_parked {
 	/* of the process that the caller has named: stays, though it may be a vfork() child */
 	bool named;
 	bool counted;			/* is part of the context being written */
-	/* became somebody else after it was asked, and went on: see park_thread() */
+	/* changed its identity after it was asked, and went on: see park_thread() */
 	bool changed;
 	/* was in the middle of a call: see cryo_arch_within_call() */
 	bool within;
@@ -81,7 +81,7 @@ struct cryo_parked {
 	bool at_stop;
 	/* when it parked: by whom may be over, but not what it is in the middle of for him */
 	bool traced;
-	struct cryo_identity asked;	/* who it was then */
+	struct cryo_identity asked;	/* its identity then */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
 	/* the thread's voluntary context switches once it sleeps in that */
 	unsigned long wait_switches;
@@ -115,7 +115,7 @@ struct cryo_proc {
 	struct list_head threads;	/* of struct cryo_parked */
 	/* has exited, and its parent, in the scope, has not waited */
 	bool zombie;
-	/* has exited, and nobody is going to wait for it: not in the context */
+	/* has exited and will not be waited for: not in the context */
 	bool gone;
 	bool told;			/* its participants, if any, know of the request */
 	/* of the requester, which has not exited yet: see requester.c */
@@ -158,7 +158,7 @@ struct cryo_proc {
 	struct cryo_buf left_out;	/* struct cryo_excluded */
 	struct cryo_buf unchanged;	/* struct cryo_page_run: as in the parent; ascending */
 	struct cryo_used used;
-	u32 parent_mm;			/* its number there; 0: cannot be told */
+	u32 parent_mm;			/* its number there; 0: not known */
 	struct file *exe;
 };
 
@@ -194,7 +194,7 @@ struct cryo_request {
 	struct list_head devices;	/* rules, see device_rules.c; fixed once it runs */
 	unsigned int nr_devices;
 	struct list_head procs;		/* of struct cryo_proc; changed by the requester only */
-	/* of @procs, @parked and @pollers; NULL: nobody is claimed */
+	/* of @procs, @parked and @pollers; NULL: none is claimed */
 	struct cryo_index *index;
 	unsigned int nr_procs;
 	struct pid *scope_pid;		/* of a process group or session; counted */
@@ -220,7 +220,7 @@ struct cryo_request {
 	 * parked
 	 */
 	unsigned long patience;
-	/* jiffies, when somebody came to rest, was found or asked last */
+	/* jiffies, when a thread last came to rest, was found or was asked */
 	unsigned long progress;
 	/* how many threads were in the middle of a call when last looked at */
 	unsigned int within;
@@ -239,19 +239,19 @@ struct cryo_request {
 	bool lost_continued;		/* he was continued */
 	wait_queue_head_t look_wait;	/* those that have been killed meanwhile */
 
-	struct pid *requester;		/* who made the handle; counted */
+	struct pid *requester;		/* the process that made the handle; counted */
 	char *dest;			/* path of @out, NULL: it has none */
 	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
 	struct list_head forwards;	/* likewise: not looked at yet */
 	unsigned int nr_forwards;	/* likewise: up to now */
-	bool no_forwards;		/* likewise: nobody looks at them any more */
+	bool no_forwards;		/* likewise: they are not handled any more */
 	bool news;			/* likewise: a vote against, a forward or a closed handle */
 	unsigned int missing;		/* likewise: participants that have not voted */
 	/* likewise: participants whose callbacks go on behind the checkpoint */
 	struct list_head ending;
 	unsigned int unended;		/* likewise: how many of them have not come to their end */
 	struct list_head forwarded;	/* more scopes; the requester's own */
-	wait_queue_head_t forward_wait;	/* those who wait for one of @forwards */
+	wait_queue_head_t forward_wait;	/* waiters for one of @forwards */
 	struct cryo_ckpt_verdict verdict;	/* written by the requester */
 	/* of the vote that is the verdict; counted; NULL: there is none */
 	const struct cred *voter;
@@ -284,7 +284,7 @@ struct cryo_request {
 
 /* processes.c: looking for a process, or a thread, of a request */
 
-/* Who is named where a message is about the job as a whole. */
+/* The process that messages about the job as a whole name. */
 static inline struct cryo_proc *cryo_first_proc(struct cryo_request *req)
 {
 	return list_first_entry(&req->procs, struct cryo_proc, node);
@@ -319,7 +319,7 @@ struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked 
 /**
  * cryo_find_proc() - the process of a request that a task belongs to
  * @req: the request
- * @task: anybody
+ * @task: any task
  *
  * In the requester, or with its processes claimed.
  *
@@ -330,7 +330,7 @@ struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *t
 /**
  * cryo_find_parked() - the thread of a request that a task is
  * @req: the request
- * @task: anybody
+ * @task: any task
  *
  * Return: NULL: none that was asked to park.
  */
@@ -385,7 +385,7 @@ int cryo_request_lock(struct cryo_request *req);
  * cryo_request_unlock() - the end of cryo_request_lock()
  * @req: the request
  *
- * Who polls the handle looks again.
+ * Wakes up the pollers of the handle.
  */
 void cryo_request_unlock(struct cryo_request *req);
 
@@ -406,7 +406,7 @@ void cryo_request_poke(struct cryo_request *req);
 bool cryo_request_poked(struct cryo_request *req);
 
 /**
- * cryo_request_state() - tell status and listeners where the request is
+ * cryo_request_state() - set the state that status and listeners see
  * @req: the request
  * @state: CRYO_STATE_*
  */

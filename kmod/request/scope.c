@@ -326,7 +326,7 @@ static void proc_free(struct cryo_proc *p)
 	kfree(p);
 }
 
-/* Who has been taken and is the parent of @p: of the request, which only the caller changes. */
+/* The parent of @p, if it is in the request, which only the caller changes. */
 static struct cryo_proc *taken_parent(struct cryo_request *req, const struct cryo_proc *p)
 {
 	struct cryo_proc *parent = NULL;
@@ -377,7 +377,7 @@ static int add_found(struct cryo_request *req, struct task_struct *task)
 	bool in;
 
 	rcu_read_lock();
-	/* Who has been waited for keeps the address of his parent, which may have gone since. */
+	/* A reaped process keeps the address of its parent, which may have been freed since. */
 	in = pid_alive(task) && in_scope(req, task, &on_behalf) && !is_made_outside(req, task);
 	rcu_read_unlock();
 	if (in)
@@ -777,7 +777,7 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 	return restless;
 }
 
-/* Nobody of the scope is claimed any more. After cryo_thaw(). */
+/* No process of the scope is claimed any more. After cryo_thaw(). */
 void cryo_scope_end(struct cryo_request *req)
 {
 	struct cryo_forward *f, *next_forward;

@@ -10,7 +10,7 @@ struct file;
 struct pid;
 struct vm_area_struct;
 
-/* Who restarts: the process that made the handle, and its credentials then. */
+/* The restarter: the process that made the handle, and its credentials then. */
 struct cryo_restarter {
 	struct pid *coordinator;
 	const struct cred *cred;
@@ -26,7 +26,7 @@ struct cryo_restarter {
  */
 long cryo_restart_create(void __user *arg);
 
-/* state.c: the states of a restart handle, and who may call what in which of them */
+/* state.c: the states of a restart handle, and which calls are allowed in which, to whom */
 
 /**
  * cryo_is_being_restarted() - is this the handle of a restart that has not come to its end?
@@ -42,7 +42,7 @@ long cryo_restart_timer(void __user *arg);
 /* epoll_disarm.c: disarmed EPOLLONESHOT registrations */
 long cryo_restart_epoll_disarm(void __user *arg);
 
-/* exit_signal.c: which signal tells the parent of the caller's end */
+/* exit_signal.c: the signal that the parent gets when the caller exits */
 long cryo_restart_signal(const struct cryo_restarter *by, void __user *arg);
 
 /* sockets.c: what no call sets of a socket */

@@ -214,7 +214,7 @@ static void show_filters(struct cryo_rst_group *g, struct cryo_rst_filters *f, u
 	spin_lock(&g->state_lock);
 	if (!f->task) {
 		f->total = total;
-		/* Who sees the thread sees how many it has. */
+		/* A reader that sees the thread sees how many it has. */
 		smp_store_release(&f->task, get_task_struct(current));
 	}
 	spin_unlock(&g->state_lock);

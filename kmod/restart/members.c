@@ -95,7 +95,7 @@ static int wait_leader_gone(const char **what)
 	unsigned long limit = jiffies + LEADER_EXIT_JIFFIES;
 
 	*what = "waiting for its main thread to exit";
-	/* Nobody is woken by its end: it stays a zombie, and its process lives. */
+	/* Its end wakes no waiter: it stays a zombie, and its process lives. */
 	while (!thread_group_leader(current) && !READ_ONCE(current->group_leader->exit_state)) {
 		if (time_after(jiffies, limit))
 			return -ETIMEDOUT;

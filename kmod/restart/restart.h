@@ -55,7 +55,7 @@ struct cryo_rst_member {
 	struct cryo_tables tables;	/* that it takes from another process at the end */
 	struct cryo_held *held;		/* until callbacks are through; NULL: it goes on at once */
 	unsigned int in_process;	/* members of the process, with it; see share_tables.c */
-	bool all_members;		/* nobody else is in the process */
+	bool all_members;		/* the process has no other threads */
 	bool parked;			/* under group.state_lock */
 };
 

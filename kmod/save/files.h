@@ -24,7 +24,7 @@ bool cryo_is_shared_anon(struct file *file);
 bool cryo_is_sysv(struct file *file);
 void cryo_describe_file(struct file *file, char *buf, size_t size);
 
-/* outside.c: who else has what the job writes to */
+/* outside.c: other holders of what the job writes to */
 u32 cryo_outside_now(struct cryo_object *o);
 void cryo_find_outside(struct cryo_capture *c);
 loff_t cryo_saved_position(struct cryo_capture *c, struct cryo_object *o);

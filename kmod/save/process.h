@@ -30,7 +30,7 @@ struct cryo_sharer {
 	struct cryo_proc *proc;
 	/* Of the first one that has it. */
 	struct cryo_proc *top;		/* see save/process/sharing.c; NULL: not looked for */
-	bool told;			/* has been refused: somebody who is left out has it */
+	bool told;			/* has been refused: a process that is left out has it */
 };
 
 /* process.c */

@@ -20,7 +20,7 @@ struct cryo_waiting_call {
 	enum cryo_timeout_kind kind;
 };
 
-/* NULL: it is no such call, or this kernel does not tell its function. */
+/* NULL: it is no such call, or its function is not known on this kernel. */
 const struct cryo_waiting_call *cryo_waiting_call(u32 nr);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Who can have written a context, for a privileged caller.
+// Which users can have written a context, for a privileged caller.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 
 namespace cryo {
 
-// Of a file when it was opened: whose it is, who may write to it, and where it is.
+// Of a file when it was opened: its owner, which users may write to it, and where it is.
 struct SourceFile {
   std::uint32_t owner = 0;
   std::uint32_t mode = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* cgroups.h - what cgroup.c and those who read control groups share */
+/* cgroups.h - what cgroup.c and the readers of control groups share */
 #ifndef CRYO_CGROUPS_H
 #define CRYO_CGROUPS_H
 

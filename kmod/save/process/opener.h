@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* opener.h - who opened what a process has */
+/* opener.h - the credentials with which a process's files were opened */
 #ifndef CRYO_OPENER_H
 #define CRYO_OPENER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* requester.h - the place of who asks for a checkpoint of its own job */
+/* requester.h - the place of a requester that checkpoints its own job */
 #ifndef CRYO_REQUESTER_H
 #define CRYO_REQUESTER_H
 

@@ -70,7 +70,7 @@ class Maker {
   SharedMemory shared_;
   std::optional<InheritedMemory> inherited_;
   std::vector<AddressRange> sharers_areas_;
-  // What would take each process a look at all others.
+  // Computed once: each process would have to inspect all others.
   std::set<std::uint32_t> shared_mms_;
   std::set<std::size_t> of_exited_leaders_;
 };

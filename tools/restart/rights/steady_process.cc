@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a process loses when its ids change, and who has no capability to change them.
+// What a process loses when its ids change, without a capability to set it again.
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
