@@ -90,8 +90,8 @@ static const struct file_operations device_fops = {
 };
 
 /*
- * Each operation asks who may do what to whom, so anybody may open it, unless a site wants it otherwise: with a udev rule for a
- * group, the mode is that of the time before the rule.
+ * Each operation asks who may do what to whom, so anybody may open it, unless a site wants it
+ * otherwise: with a udev rule for a group, the mode is that of the time before the rule.
  */
 static ushort device_mode = 0666;
 
@@ -120,7 +120,10 @@ static bool untested_kernel;
 module_param(untested_kernel, bool, 0444);
 MODULE_PARM_DESC(untested_kernel, "load on a kernel that is newer than the newest one tested, too");
 
-/* The kernel that runs: with module versions, one can be newer than the one that the module was built for. */
+/*
+ * The kernel that runs: with module versions, one can be newer than the one that the module was
+ * built for.
+ */
 static int __init check_kernel_release(void)
 {
 	const char *release = init_utsname()->release;
@@ -192,7 +195,10 @@ static void __exit cryo_exit(void)
 	cryo_page_writer_exit();
 	cryo_map_exit();
 	cryo_track_exit();
-	/* A thread that a freeze has given up comes late, and may arm a wait; who is in one when it is disarmed is waited for. */
+	/*
+	 * A thread that a freeze has given up comes late, and may arm a wait; who is in one when it
+	 * is disarmed is waited for.
+	 */
 	cryo_unload_wait();
 	cryo_timed_waits_disarm();
 	cryo_unload_wait();

@@ -24,7 +24,10 @@
 
 bool cryo_may_trace_now(struct task_struct *task)
 {
-	/* Yama lets nobody trace one that has gone, and would write that to the kernel's log as an attack. */
+	/*
+	 * Yama lets nobody trace one that has gone, and would write that to the kernel's log as an
+	 * attack.
+	 */
 	if (!pid_alive(task))
 		return false;
 	/* Either does. Yama, asked first, would write, too. */
@@ -51,8 +54,9 @@ static int ask_once(struct task_struct *task, bool (*may)(struct task_struct *ta
 }
 
 /*
- * Since Linux 7.1, a process in exec() that has its new memory is not dumpable until the kernel has looked at whose program that
- * is, for a moment in which it has exec_update_lock.  "No" is an answer without that only.
+ * Since Linux 7.1, a process in exec() that has its new memory is not dumpable until the kernel has
+ * looked at whose program that is, for a moment in which it has exec_update_lock. "No" is an answer
+ * without that only.
  */
 static bool ask(struct task_struct *task, bool (*may)(struct task_struct *task))
 {
@@ -129,7 +133,10 @@ bool cryo_maker_capable(const struct cred *maker, struct user_namespace *ns, int
 	return capable;
 }
 
-/* The kernel asks nobody who signals his own process, and takes the caller for the sender: its rule for others. */
+/*
+ * The kernel asks nobody who signals his own process, and takes the caller for the sender: its rule
+ * for others.
+ */
 static bool may_kill_caller(const struct cred *sender)
 {
 	const struct cred *own = current_real_cred();

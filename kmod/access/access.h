@@ -17,7 +17,10 @@ struct pid;
 struct task_struct;
 struct user_namespace;
 
-/* Identity of a task when it was checked: what a result of cryo_may_trace() depends on and the task can change. */
+/*
+ * Identity of a task when it was checked: what a result of cryo_may_trace() depends on and the task
+ * can change.
+ */
 struct cryo_identity {
 	const struct cred *cred;	/* counted */
 	u64 exec_id;
@@ -26,7 +29,7 @@ struct cryo_identity {
 
 /**
  * cryo_may_trace() - may the caller see all of a task, and change it, as by ptrace(2)?
- * @task: anybody
+ * @task: any task
  *
  * With Yama, unless it has consented (consent.h), dumpable and Landlock.
  *
@@ -37,8 +40,8 @@ struct cryo_identity {
 bool cryo_may_trace(struct task_struct *task);
 
 /**
- * cryo_may_trace_now() - the same without that wait, of anybody's processes
- * @task: anybody
+ * cryo_may_trace_now() - the same without that wait, for any user's processes
+ * @task: any task
  *
  * Context: May sleep.
  *
@@ -47,11 +50,11 @@ bool cryo_may_trace(struct task_struct *task);
 bool cryo_may_trace_now(struct task_struct *task);
 
 /**
- * cryo_may_read_as() - may somebody who is not the caller see all of a task?
+ * cryo_may_read_as() - may another process than the caller see all of a task?
  * @cred: his credentials
- * @task: anybody
+ * @task: any task
  *
- * Not asked of Yama, which goes by who the caller is: so only beside cryo_may_trace().
+ * Does not consult Yama, which judges by the caller: so only in addition to cryo_may_trace().
  *
  * Context: May sleep, likewise.
  *
@@ -62,7 +65,7 @@ bool cryo_may_read_as(const struct cred *cred, struct task_struct *task);
 /**
  * cryo_may_see() - would the caller see in a /proc with hidepid that there is a task, and what it
  *	is called?
- * @task: anybody
+ * @task: any task
  *
  * Return: true: he would.
  */
@@ -78,7 +81,7 @@ bool cryo_may_see(struct task_struct *task);
 bool cryo_may_see_creds(const struct cred *cred);
 
 /**
- * cryo_identity_note() - who a task is, before cryo_may_trace()
+ * cryo_identity_note() - record a task's identity, before cryo_may_trace()
  * @id: gets that, for cryo_identity_put()
  * @task: the task
  */
@@ -101,7 +104,7 @@ bool cryo_identity_is_same(const struct cryo_identity *id);
 void cryo_identity_put(struct cryo_identity *id);
 
 /**
- * cryo_maker_capable() - has somebody who is not the caller a capability?
+ * cryo_maker_capable() - has the maker of a handle a capability?
  * @maker: the credentials that a handle was made with
  * @ns: in which user namespace
  * @cap: CAP_*
@@ -134,7 +137,7 @@ bool cryo_cred_has_no_more(const struct cred *cred, struct task_struct *task);
 bool cryo_may_open_as(struct task_struct *task, const struct path *path, int mask);
 
 /**
- * cryo_kill_as() - kill(2), with the rights of somebody else
+ * cryo_kill_as() - kill(2), with the rights of another process
  * @sender: his credentials
  * @tgid: the process
  * @signal: the signal; 0: could it be sent?
@@ -147,7 +150,7 @@ int cryo_kill_as(const struct cred *sender, struct pid *tgid, int signal);
  * cryo_raise_own_cap() - give the caller a capability in his own user namespace
  * @cap: CAP_*, that he may lack
  *
- * Nothing else changes: for what somebody else has been found to be entitled to.
+ * Nothing else changes: for what another process has been found to be entitled to.
  *
  * Context: May sleep.
  *

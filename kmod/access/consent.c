@@ -2,13 +2,15 @@
 /*
  * consent.c - processes that let their own user checkpoint them where Yama would not
  *
- * With kernel.yama.ptrace_scope at 1, only ancestors may trace a process, and cr_checkpoint is none.  PR_SET_PTRACER would
- * let anybody of the user trace it, debuggers included.  So a process says here that it may be checkpointed, and nothing
- * else.  Its children have said it, too, from fork() on; a program that runs with other rights than its caller has not.
+ * With kernel.yama.ptrace_scope at 1, only ancestors may trace a process, and cr_checkpoint is
+ * none. PR_SET_PTRACER would let anybody of the user trace it, debuggers included. So a process
+ * says here that it may be checkpointed, and nothing else. Its children have said it, too, from
+ * fork() on; a program that runs with other rights than its caller has not.
  *
- * The kernel tells of fork(), exec() and exit by tracepoints, which have probes here while there is any such process,
- * and for some minutes more: to attach or detach one changes the kernel's code, for which all processors are interrupted,
- * and is not to be had by any user as often as he likes.  A mark goes with its process, so nobody has more of them than processes.
+ * The kernel tells of fork(), exec() and exit by tracepoints, which have probes here while there is
+ * any such process, and for some minutes more: to attach or detach one changes the kernel's code,
+ * for which all processors are interrupted, and is not to be had by any user as often as he likes.
+ * A mark goes with its process, so nobody has more of them than processes.
  */
 #include <linux/binfmts.h>
 #include <linux/capability.h>
@@ -54,8 +56,8 @@ static const struct rhashtable_params consent_params = {
 };
 
 /*
- * Read with RCU: the probes run in everybody's fork(), exec and exit, who are not to wait for each other.  Only whoever has consented
- * takes the lock, to come or to go.
+ * Read with RCU: the probes run in everybody's fork(), exec and exit, who are not to wait for each
+ * other. Only whoever has consented takes the lock, to come or to go.
  */
 static struct rhashtable consents;
 static unsigned int nr_consents;
@@ -290,8 +292,9 @@ long cryo_consent(void __user *arg)
 /* ---- the question ---- */
 
 /*
- * Does anything but Yama forbid it?  To Yama, and to the kernel's own rules, the caller says that he has CAP_SYS_PTRACE; all
- * other security modules are asked as for ptrace(2).  The kernel's own rules are asked as well, without it.
+ * Does anything but Yama forbid it? To Yama, and to the kernel's own rules, the caller says that he
+ * has CAP_SYS_PTRACE; all other security modules are asked as for ptrace(2). The kernel's own rules
+ * are asked as well, without it.
  */
 static bool yama_alone_forbids(struct task_struct *task)
 {
@@ -327,8 +330,8 @@ static bool is_same_user(struct task_struct *task, kuid_t uid)
 }
 
 /*
- * The mark has gone with the process: of one that has exited, of which there is no more than how, that of its parent speaks, who
- * can wait for it.
+ * The mark has gone with the process: of one that has exited, of which there is no more than how,
+ * that of its parent speaks, who can wait for it.
  */
 static bool find_uid_of_parent(struct task_struct *task, kuid_t *uid)
 {
@@ -378,7 +381,10 @@ u64 cryo_consent_feature(void)
 {
 	size_t i;
 
-	/* Probes of such a kernel run with preemption off, where its spinlocks and allocators sleep. */
+	/*
+	 * Probes of such a kernel run with preemption off, where its spinlocks and allocators
+	 * sleep.
+	 */
 	if (!has_table || IS_ENABLED(CONFIG_PREEMPT_RT) || cryo_yama_level() < 0)
 		return 0;
 	for (i = 0; i < ARRAY_SIZE(probes); i++)

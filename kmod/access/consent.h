@@ -15,9 +15,9 @@ struct task_struct;
 void cryo_consent_init(void);
 
 /**
- * cryo_consent_exit() - forget all who have consented
+ * cryo_consent_exit() - forget all processes that have consented
  *
- * The device is gone: nobody does so any more.
+ * The device is gone: no process can consent any more.
  *
  * Context: May sleep.
  */

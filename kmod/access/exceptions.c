@@ -2,9 +2,10 @@
 /*
  * exceptions.c - what ordinary users may do here, and the kernel reserves to capabilities
  *
- * A restart by who has no capability takes a few rights that the kernel does not give to him.  These are all of them; each has
- * a parameter of the module, with which it is switched off.  Who has the capability may do it in any case.  cryo(4),
- * EXCEPTIONS, has the same table for readers; tests/lint/exceptions compares them.
+ * A restart by who has no capability takes a few rights that the kernel does not give to him. These
+ * are all of them; each has a parameter of the module, with which it is switched off. Who has the
+ * capability may do it in any case. cryo(4), EXCEPTIONS, has the same table for readers;
+ * tests/lint/exceptions compares them.
  */
 #include <linux/array_size.h>
 #include <linux/capability.h>
@@ -35,35 +36,49 @@ static struct cryo_exception_entry exceptions[CRYO_NR_EXCEPTIONS] = {
 		.on = true, .cap = CAP_CHECKPOINT_RESTORE, .other_cap = CAP_SYS_ADMIN,
 		.feature = CRYO_FEATURE_PID_CHOICE,
 	},
-	/* As sem_next_id, msg_next_id, shm_next_id. Anybody gets there by making and removing objects. */
+	/*
+	 * As sem_next_id, msg_next_id, shm_next_id. Anybody gets there by making and removing
+	 * objects.
+	 */
 	[CRYO_EXCEPTION_IPC_ID_CHOICE] = {
 		.on = true, .cap = CAP_CHECKPOINT_RESTORE, .other_cap = CAP_SYS_ADMIN,
 		.feature = CRYO_FEATURE_IPC_ID_CHOICE,
 	},
-	/* As PR_SET_MM_MAP. Anybody gets there by executing the file, and tracing what comes of it. */
+	/*
+	 * As PR_SET_MM_MAP. Anybody gets there by executing the file, and tracing what comes of it.
+	 */
 	[CRYO_EXCEPTION_EXE_LINK] = {
 		.on = true, .cap = CAP_CHECKPOINT_RESTORE, .other_cap = CAP_SYS_ADMIN,
 		.feature = CRYO_FEATURE_EXE_LINK,
 	},
-	/* As SCM_CREDENTIALS. Who may trace a process gets there by having it make the connection. */
+	/*
+	 * As SCM_CREDENTIALS. Who may trace a process gets there by having it make the connection.
+	 */
 	[CRYO_EXCEPTION_PEER_PID] = {
 		.on = true, .cap = CAP_SYS_ADMIN, .other_cap = CAP_SYS_ADMIN,
 		.feature = CRYO_FEATURE_PEER_PID,
 	},
-	/* As raw sockets. Anybody gets there by having it sent in a network namespace of his own, and passing the socket on. */
+	/*
+	 * As raw sockets. Anybody gets there by having it sent in a network namespace of his own,
+	 * and passing the socket on.
+	 */
 	[CRYO_EXCEPTION_DATAGRAMS] = {
 		.on = true, .cap = CAP_NET_RAW, .other_cap = CAP_NET_RAW,
 		.feature = CRYO_FEATURE_DATAGRAMS,
 	},
 	/*
-	 * As SOCK_DESTROY, which ends them. What is left of a connection in TIME_WAIT is no socket any more and has no
-	 * user: it may be anybody's, so this is for machines whose users trust each other.
+	 * As SOCK_DESTROY, which ends them. What is left of a connection in TIME_WAIT is no socket
+	 * any more and has no user: it may be anybody's, so this is for machines whose users trust
+	 * each other.
 	 */
 	[CRYO_EXCEPTION_TIME_WAIT_PORTS] = {
 		.on = false, .cap = CAP_NET_ADMIN, .other_cap = CAP_NET_ADMIN,
 		.feature = CRYO_FEATURE_TIME_WAIT_PORTS,
 	},
-	/* As tracing at Yama's level 1. A process gets there by PR_SET_PTRACER, for all of its user's to trace it. */
+	/*
+	 * As tracing at Yama's level 1. A process gets there by PR_SET_PTRACER, for all of its
+	 * user's to trace it.
+	 */
 	[CRYO_EXCEPTION_CONSENT] = {
 		.on = true, .cap = CAP_SYS_PTRACE, .other_cap = CAP_SYS_PTRACE,
 		.feature = CRYO_FEATURE_CONSENT,
@@ -123,7 +138,10 @@ u64 cryo_exceptions_off(void)
 	return off;
 }
 
-/* Some steps up from *@at, which is counted, in one RCU section. Leaves NULL: there is nobody further up. */
+/*
+ * Some steps up from *@at, which is counted, in one RCU section. Leaves NULL: there is nobody
+ * further up.
+ */
 static bool find_ancestor(struct pid *ancestor, struct task_struct **at)
 {
 	struct task_struct *task = *at;

@@ -42,9 +42,9 @@ bool cryo_exception(enum cryo_exception what, struct user_namespace *ns);
 bool cryo_exception_capable(enum cryo_exception what, struct user_namespace *ns);
 
 /**
- * cryo_exception_by() - the same as cryo_exception(), where the capability of somebody else counts
- *	as well
- * @maker: who made the handle that the caller uses
+ * cryo_exception_by() - the same as cryo_exception(), where the capability of the handle's maker
+ *	counts as well
+ * @maker: the maker of the handle that the caller uses
  * @what: the exception
  * @ns: the user namespace in which the capability would be needed
  *
@@ -53,7 +53,9 @@ bool cryo_exception_capable(enum cryo_exception what, struct user_namespace *ns)
 bool cryo_exception_by(const struct cred *maker, enum cryo_exception what,
 		       struct user_namespace *ns);
 
-/* CRYO_FEATURE_* bits that depend on nothing else, and of those exceptions that are switched off. */
+/*
+ * CRYO_FEATURE_* bits that depend on nothing else, and of those exceptions that are switched off.
+ */
 #define CRYO_FEATURES_OF_EXCEPTIONS	(CRYO_FEATURE_PID_CHOICE | CRYO_FEATURE_IPC_ID_CHOICE | \
 					 CRYO_FEATURE_PEER_PID | CRYO_FEATURE_TIME_WAIT_PORTS)
 

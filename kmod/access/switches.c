@@ -2,8 +2,8 @@
 /*
  * switches.c - what can be switched off
  *
- * Whoever asks for what is off gets what is done without it.  All may be changed at any time: what has begun by then,
- * or is there, stays.
+ * Whoever asks for what is off gets what is done without it. All may be changed at any time: what
+ * has begun by then, or is there, stays.
  */
 #include <linux/module.h>
 
@@ -29,7 +29,9 @@ static bool allow_share;
 module_param_named(share, allow_share, bool, 0644);
 MODULE_PARM_DESC(share, "share pages between restarts from the same context (default: no)");
 
-/* The symbols that CRYO_FEATURE_SNAPSHOT stands for in ksym.c are what all but mapping needs, too. */
+/*
+ * The symbols that CRYO_FEATURE_SNAPSHOT stands for in ksym.c are what all but mapping needs, too.
+ */
 u64 cryo_features(void)
 {
 	u64 features = cryo_ksym_features();

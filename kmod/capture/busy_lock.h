@@ -30,7 +30,7 @@ struct work_struct;
  *
  * For a second at most, and as long as the request has time.
  *
- * Return: 0, or a negative errno: the log tells the descriptor of @o and what is held.
+ * Return: 0, or a negative errno: the log names the descriptor of @o and what is held.
  */
 int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, struct mutex *lock,
 			 const char *what);
@@ -38,11 +38,11 @@ int cryo_busy_mutex_lock(struct cryo_capture *c, struct cryo_object *o, struct m
 /**
  * cryo_busy_read_lock() - down_read(), likewise
  * @c: the capture
- * @o: the open file; NULL: the log tells nothing
+ * @o: the open file; NULL: nothing is logged
  * @lock: the lock
  * @what: that is, for the log
  *
- * Return: 0, or a negative errno: the log tells the descriptor of @o and what is held.
+ * Return: 0, or a negative errno: the log names the descriptor of @o and what is held.
  */
 int cryo_busy_read_lock(struct cryo_capture *c, struct cryo_object *o, struct rw_semaphore *lock,
 			const char *what);
@@ -76,7 +76,7 @@ int cryo_mmap_write_lock(struct cryo_request *req, struct mm_struct *mm);
  * @work: the work
  * @what: that is, for the log
  *
- * Return: 0, or a negative errno: the log tells the descriptor of @o and what is held.
+ * Return: 0, or a negative errno: the log names the descriptor of @o and what is held.
  */
 int cryo_busy_work(struct cryo_capture *c, struct cryo_object *o, struct work_struct *work,
 		   const char *what);
@@ -87,7 +87,7 @@ int cryo_busy_work(struct cryo_capture *c, struct cryo_object *o, struct work_st
  * @o: the socket, or its peer
  * @sk: the socket
  *
- * Return: 0, or a negative errno: the log tells the descriptor of @o and what is held.
+ * Return: 0, or a negative errno: the log names the descriptor of @o and what is held.
  */
 int cryo_sock_lock(struct cryo_capture *c, struct cryo_object *o, struct sock *sk);
 

@@ -34,7 +34,8 @@ struct vfsmount;
 struct cryo_object {
 	struct hlist_node hash;
 	struct list_head node;		/* in order of discovery */
-	const void *key;		/* address of the struct inode or struct file: identity only */
+	/* address of the struct inode or struct file: identity only */
+	const void *key;
 	u32 id;
 	struct file *file;		/* counted; of an inode: one through which it was found */
 	struct cryo_object *inode;	/* of a file */
@@ -45,28 +46,39 @@ struct cryo_object {
 	unsigned long vma_start;	/* first mapping, when fd is -1 */
 	u32 kind;			/* CRYO_FILE_* */
 	char *name;			/* by which it is found again, where that is not its path */
-	u32 stdio_fd;			/* number of cr_restart's descriptor that takes its place; U32_MAX: none, nor is it one of 0 to 2 */
+	/*
+	 * number of cr_restart's descriptor that takes its place; U32_MAX: none, nor is it one of 0
+	 * to 2
+	 */
+	u32 stdio_fd;
 	u32 inode_flags;		/* CRYO_INODE_* */
 	struct cryo_object *opened;	/* of an inode: its first open file */
-	unsigned int ends;		/* of an inode: open for reading, and open for writing, in the scope */
+	/* of an inode: open for reading, and open for writing, in the scope */
+	unsigned int ends;
 	unsigned int writers;		/* of an inode: of its @i_writecount, those in the scope */
-	unsigned long refs;		/* of a file: its references that are ours or of processes in the scope */
+	/* of a file: its references that are ours or of processes in the scope */
+	unsigned long refs;
 	u32 outside;			/* of a file: CRYO_OUTSIDE_*, see save/files/outside.c */
 	bool written, omitted, cloexec;	/* see save_open.h */
 	loff_t size;			/* of an inode, as its section says */
 	bool end_saved;			/* of an inode, see save/files/end.c */
 	unsigned long attached;		/* areas of memory that show it: System V shared memory */
-	bool of_thread;			/* of /proc, about a thread other than the first: opened when that is there */
+	/* of /proc, about a thread other than the first: opened when that is there */
+	bool of_thread;
 	bool is_inode;
 	bool locks_saved;		/* those of the open file itself */
 	struct cryo_proc *locks_of;	/* last process whose locks were looked for here */
 	/* Of sockets and what goes through them. */
-	struct sock *sk;		/* counted; of a connection that nobody has accepted, which has no file */
+	/* counted; of a connection that has not been accepted, which has no file */
+	struct sock *sk;
 	struct cryo_object *listener;	/* of such a one */
 	bool calling;			/* connect(2) had not been answered when it was checked */
-	struct cryo_object *first_waiting;	/* of a listening socket; the others are behind it in the list */
-	u32 name_mnt;			/* mount namespace of the job that a Unix socket's name is in; 0: the requester's */
-	int carrier;			/* descriptor of a socket through which it is being passed, or -1 */
+	/* of a listening socket; the others are behind it in the list */
+	struct cryo_object *first_waiting;
+	/* mount namespace of the job that a Unix socket's name is in; 0: the requester's */
+	u32 name_mnt;
+	/* descriptor of a socket through which it is being passed, or -1 */
+	int carrier;
 };
 
 struct cryo_fd_record {
@@ -84,9 +96,11 @@ struct cryo_vma_record {
 
 /* See shared_pages.h. */
 struct cryo_shared_pages {
-	unsigned int memories;		/* address spaces in the context: with one, nothing is shared */
+	/* address spaces in the context: with one, nothing is shared */
+	unsigned int memories;
 	unsigned long count, most;	/* remembered pages; how many may be */
-	struct xarray places;		/* page number: its place in the context, in pages; the page is counted */
+	/* page number: its place in the context, in pages; the page is counted */
+	struct xarray places;
 };
 
 /* An ipc namespace that processes of the job are in. */
@@ -112,37 +126,43 @@ struct cryo_capture {
 	struct list_head inodes;
 	struct list_head files;
 	struct cryo_buf sharers[5];	/* by enum cryo_shared, see save/process/sharing.c */
-	struct xarray filters;		/* of the process whose threads are saved, see save/process/seccomp.c */
+	/* of the process whose threads are saved, see save/process/seccomp.c */
+	struct xarray filters;
 	struct xarray memories;		/* numbers of address spaces, by struct mm_struct */
-	struct list_head waiting;	/* connections that nobody has accepted */
+	struct list_head waiting;	/* connections that have not been accepted */
 	struct list_head ipc_spaces;	/* the requester's first */
 	struct cryo_ipc_space own_ipc;
 	const int *undone;		/* sorted: while semaphores are saved, see save/ipc/sem.c */
 	unsigned int nr_undone;
 	struct cryo_buf namespaces;	/* numbers of those that are described: u32 each */
-	struct list_head mount_spaces;	/* struct cryo_mounts, of those that the requester is not in */
+	/* struct cryo_mounts, of those that the requester is not in */
+	struct list_head mount_spaces;
 	struct xarray seen_mounts;	/* their struct cryo_mounts, by struct vfsmount */
 	struct cryo_buf made_devices;	/* dev_t: file systems in them that are made anew */
 	size_t mount_bytes;		/* that their tables take, and the requester's */
 	struct cryo_mount_table *own_mounts;	/* the requester's; NULL: not read */
 	struct vfsmount *proc;		/* own_proc.c; NULL: not made */
-	struct xarray eventfds;		/* their struct cryo_object, by cryo_index_of() their contexts */
+	/* their struct cryo_object, by cryo_index_of() their contexts */
+	struct xarray eventfds;
 	bool eventfds_found;		/* they are looked for when the first ring is saved */
 	struct cryo_buf ttys;		/* open files of pseudo-terminals, see save/files/pty.c */
 	u32 nr_mount_entries;
 	unsigned int position_tries;	/* that are left, see cryo_saved_position() */
 	unsigned int holders_named;	/* of other ends of sockets, see save/net/sockstate.c */
-	const struct net *looked_net;	/* identity: which one is_rebuilt() was asked about last, and its answer */
+	/* identity: which one is_rebuilt() was asked about last, and its answer */
+	const struct net *looked_net;
 	bool looked_net_is_rebuilt;
 	u32 checked_net;		/* number of the network namespace looked at last */
 	u32 next_id;
 	u32 vdso_crc;			/* of the vdso that is in the context */
 	struct cryo_snapshot *snapshot;	/* NULL: none is being taken */
 	struct cryo_page_writer *writer;	/* while memory is written with everybody stopped */
-	bool contents_saved, huge_saved;	/* of files, and all tags; private pages of hugetlbfs: in the stream */
-	unsigned long aio_limit;	/* until when requests under way are waited for; 0: none yet */
+	/* of files, and all tags; private pages of hugetlbfs: in the stream */
+	bool contents_saved, huge_saved;
+	/* until when requests under way are waited for; 0: none yet */
+	unsigned long aio_limit;
 	bool terminal_saved;		/* the terminal from outside, see save/files/tty.c */
-	bool said_gone;			/* the log names who was killed */
+	bool said_gone;			/* the log names the killed process */
 	bool said_too_big;		/* and what was more than a context may have */
 	bool released;			/* nothing of the processes is referenced any more */
 };
@@ -150,7 +170,10 @@ struct cryo_capture {
 /* "pid N (comm)" of @task if the requester may trace it, and sees it; "another process" if not. */
 #define CRYO_WHO_MAX	(TASK_COMM_LEN + 24)
 
-/* Of an object of the kernel in an xarray: neighbours in memory are neighbours there, which takes a tenth of the room. */
+/*
+ * Of an object of the kernel in an xarray: neighbours in memory are neighbours there, which takes a
+ * tenth of the room.
+ */
 static inline unsigned long cryo_index_of(const void *object)
 {
 	return (unsigned long)object / sizeof(object);
@@ -177,7 +200,7 @@ int cryo_capture_interrupted(struct cryo_capture *c);
 /**
  * cryo_refuse() - note an obstacle: the checkpoint will be refused
  * @c: the capture
- * @p: who has it
+ * @p: the process that has it
  * @fmt: what, with the thing that it is about
  * @...: as for printk()
  *
@@ -189,7 +212,7 @@ void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *
 /**
  * cryo_refuse_uninspectable() - something could not be inspected
  * @c: the capture
- * @p: who has it
+ * @p: the process that has it
  * @what: as in "its ... cannot be inspected"
  * @err: a negative errno
  *
@@ -212,7 +235,7 @@ void cryo_refuse_too_big(struct cryo_capture *c, const struct cryo_proc *p, int 
 
 /**
  * cryo_describe_task() - how a message names another process
- * @task: anybody
+ * @task: any task
  * @buf: gets "pid N (comm)", or "another process" if the requester may not trace it
  * @size: CRYO_WHO_MAX is enough
  */
@@ -221,7 +244,7 @@ void cryo_describe_task(struct task_struct *task, char *buf, size_t size);
 /**
  * cryo_warn() - note what is worth knowing, but no obstacle
  * @c: the capture
- * @p: who it is about
+ * @p: the process that it is about
  * @fmt: the message
  * @...: as for printk()
  */
@@ -231,7 +254,7 @@ void cryo_warn(struct cryo_capture *c, const struct cryo_proc *p, const char *fm
 /**
  * cryo_warn_always() - the same, of what keeps a user from restarting the context
  * @c: the capture
- * @p: who it is about
+ * @p: the process that it is about
  * @fmt: the message
  * @...: as for printk()
  *
@@ -253,7 +276,7 @@ int cryo_objects_init(struct cryo_capture *c);
 /**
  * cryo_object_file() - the object of an open file, new or known
  * @c: the capture
- * @p: who has it
+ * @p: the process that has it
  * @file: the file; counted by the object
  *
  * Return: the object, which belongs to @c; NULL: no memory.
@@ -271,7 +294,7 @@ struct cryo_object *cryo_object_file(struct cryo_capture *c, struct cryo_proc *p
 struct cryo_object *cryo_object_find(struct cryo_capture *c, const void *key);
 
 /**
- * cryo_object_waiting() - the object of a connection that nobody has accepted
+ * cryo_object_waiting() - the object of a connection that has not been accepted
  * @c: the capture
  * @sk: its socket; counted by the object
  * @listener: the socket in whose queue it is

@@ -2,9 +2,10 @@
 /*
  * direct.c - pages of memory past the page cache
  *
- * A context is written once, is as large as the memory of a job, and is on the disk before its writer says that it is
- * complete. The page cache would copy each page, push out what others have in it, and then write it all the same.
- * So pages go to the disk from where they are, as with O_DIRECT, by a second open file of the same inode.
+ * A context is written once, is as large as the memory of a job, and is on the disk before its
+ * writer says that it is complete. The page cache would copy each page, push out what others have
+ * in it, and then write it all the same. So pages go to the disk from where they are, as with
+ * O_DIRECT, by a second open file of the same inode.
  */
 #include <linux/cred.h>
 #include <linux/fcntl.h>
@@ -15,15 +16,19 @@
 
 #include "capture/stream.h"
 
-/* What is known to write its own blocks; what sends them to others may have good reasons to collect them first. */
+/*
+ * What is known to write its own blocks; what sends them to others may have good reasons to collect
+ * them first.
+ */
 static bool is_on_block_device(const struct inode *inode)
 {
 	return inode->i_sb->s_type->fs_flags & FS_REQUIRES_DEV;
 }
 
 /*
- * The same file, for pages. NULL: it cannot be written so, or there is no use in it. Who has it open for writing at
- * any place may do that in this way, too: dentry_open() asks nobody for permission.
+ * The same file, for pages. NULL: it cannot be written so, or there is no use in it. Who has it
+ * open for writing at any place may do that in this way, too: dentry_open() asks nobody for
+ * permission.
  */
 struct file *cryo_direct_open(struct file *file, bool always)
 {
@@ -47,7 +52,10 @@ bool cryo_direct_takes(const struct iov_iter *iter, loff_t pos)
 	       IS_ALIGNED(pos | iov_iter_count(iter) | iter->iov_offset, PAGE_SIZE);
 }
 
-/* Does the file system, or its device, not want @n = a write of that kind? Nothing has been written then. */
+/*
+ * Does the file system, or its device, not want @n = a write of that kind? Nothing has been written
+ * then.
+ */
 bool cryo_direct_refused(ssize_t n)
 {
 	return n == -EINVAL || n == -EOPNOTSUPP || n == -ENOTBLK;

@@ -31,8 +31,8 @@ void cryo_refuse(struct cryo_capture *c, const struct cryo_proc *p, const char *
 }
 
 /*
- * @what could not be looked at, by @err. That is an obstacle, unless it is for want of memory or time, or because
- * somebody has been killed: then it is the error.
+ * @what could not be looked at, by @err. That is an obstacle, unless it is for want of memory or
+ * time, or because somebody has been killed: then it is the error.
  */
 int cryo_refuse_uninspectable(struct cryo_capture *c, const struct cryo_proc *p, const char *what,
 			      int err)
@@ -102,6 +102,6 @@ void cryo_warn_always(struct cryo_capture *c, const struct cryo_proc *p, const c
 int cryo_capture_interrupted(struct cryo_capture *c)
 {
 	cryo_point("look");
-	/* Who has been killed meanwhile waits until this ends. */
+	/* A thread killed meanwhile waits until this ends. */
 	return cryo_request_interrupted(c->req);
 }

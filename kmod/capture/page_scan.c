@@ -7,13 +7,14 @@
  * minutes for a reservation of a terabyte. Empty tables are skipped whole, at
  * each level.
  *
- * Page tables are freed under RCU or with mmap_lock held for writing; the
- * walk holds the lock for reading and is in an RCU read-side section while it
- * looks at the lowest level.  Those in which there is no area, munmap() frees with the lock for reading: so the walk keeps to
- * areas.  What it finds is a hint: get_user_pages() decides.
+ * Page tables are freed under RCU or with mmap_lock held for writing; the walk holds the lock for
+ * reading and is in an RCU read-side section while it looks at the lowest level. Those in which
+ * there is no area, munmap() frees with the lock for reading: so the walk keeps to areas. What it
+ * finds is a hint: get_user_pages() decides.
  *
- * Pages of hugetlbfs have entries at the level of their size, or several of the level below; those of an absent one are empty.
- * To ask get_user_pages() for it would take one from those that are free.
+ * Pages of hugetlbfs have entries at the level of their size, or several of the level below; those
+ * of an absent one are empty. To ask get_user_pages() for it would take one from those that are
+ * free.
  */
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -24,7 +25,10 @@
 #include "capture/page_scan.h"
 #include "compat/swapops.h"
 
-/* One table of page tables after the other, of 1 GiB where pages are of 4 KiB, takes a millisecond or so. */
+/*
+ * One table of page tables after the other, of 1 GiB where pages are of 4 KiB, takes a millisecond
+ * or so.
+ */
 #define SCAN_ENTRIES	((long)(SZ_1G >> PAGE_SHIFT))
 
 struct page_scan {
@@ -63,7 +67,10 @@ static bool scan_present(struct page_scan *s, unsigned long start, unsigned long
 	return s->to - s->from < s->limit;
 }
 
-/* Before the entry for @start: has there been enough of it? What has no tables at all is passed over in a moment. */
+/*
+ * Before the entry for @start: has there been enough of it? What has no tables at all is passed
+ * over in a moment.
+ */
 static bool should_yield(struct page_scan *s, unsigned long start)
 {
 	if (s->left-- > 0)
@@ -165,7 +172,10 @@ static bool scan_pgds(struct mm_struct *mm, struct page_scan *s, unsigned long s
 	return more;
 }
 
-/* Areas are looked up, whatever the caller knows of them: somebody else may have unmapped one since. */
+/*
+ * Areas are looked up, whatever the caller knows of them: somebody else may have unmapped one
+ * since.
+ */
 static unsigned long scan_range(struct mm_struct *mm, struct page_scan *s, unsigned long start,
 				unsigned long end, unsigned long *range_end)
 {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * read_memory.c - a few bytes of a parked process's memory, while those of it that have been killed wait for us
+ * read_memory.c - a few bytes of a parked process's memory, while those of it that have been killed
+ * wait for us
  *
- * A page that is not there may have to be asked for, of a process that serves a file system (FUSE) or takes page faults (userfaultfd),
- * and that may never answer.  The fault for it cannot be interrupted, not even by SIGKILL, and holds mmap_lock all the while.  Others may
- * have the memory, too, and map something else there at any moment: so it is asked what is there, and the page taken, in one
- * hold of mmap_lock, page by page.
+ * A page that is not there may have to be asked for, of a process that serves a file system (FUSE)
+ * or takes page faults (userfaultfd), and that may never answer. The fault for it cannot be
+ * interrupted, not even by SIGKILL, and holds mmap_lock all the while. Others may have the memory,
+ * too, and map something else there at any moment: so it is asked what is there, and the page
+ * taken, in one hold of mmap_lock, page by page.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -20,7 +22,10 @@
 #include "lib/walk_path.h"
 #include "request/request.h"
 
-/* Would a page of it that is not there have to be asked for, of whom may never answer? What has no file comes from memory or swap. */
+/*
+ * Would a page of it that is not there have to be asked for, of whom may never answer? What has no
+ * file comes from memory or swap.
+ */
 static bool is_served(struct vm_area_struct *vma)
 {
 	return userfaultfd_armed(vma) ||
@@ -28,7 +33,10 @@ static bool is_served(struct vm_area_struct *vma)
 		!cryo_is_at_hand(file_inode(vma->vm_file)->i_sb));
 }
 
-/* With mmap_lock, which get_user_pages_remote() keeps where it is not told that it may drop it. NULL: it cannot be had. */
+/*
+ * With mmap_lock, which get_user_pages_remote() keeps where it is not told that it may drop it.
+ * NULL: it cannot be had.
+ */
 static struct page *take_page(struct mm_struct *mm, unsigned long addr)
 {
 	struct vm_area_struct *vma = vma_lookup(mm, addr);
@@ -43,7 +51,10 @@ static struct page *take_page(struct mm_struct *mm, unsigned long addr)
 	return n == 1 ? page : NULL;
 }
 
-/* With mmap_lock: what of [@addr, @addr + @size) is in its first page. Returns how much that is; 0: it cannot be had. */
+/*
+ * With mmap_lock: what of [@addr, @addr + @size) is in its first page. Returns how much that is; 0:
+ * it cannot be had.
+ */
 static int read_part(struct mm_struct *mm, unsigned long addr, void *to, int size)
 {
 	int part = min_t(int, size, PAGE_SIZE - offset_in_page(addr));
@@ -75,14 +86,17 @@ static int read_locked(struct mm_struct *mm, unsigned long addr, void *to, int s
 	return 0;
 }
 
-/* Of @task, which is @current or parked. What a server would have to be asked for is not read: -EFAULT. */
+/*
+ * Of @task, which is @current or parked. What a server would have to be asked for is not read:
+ * -EFAULT.
+ */
 int cryo_read_memory(struct cryo_request *req, struct task_struct *task, unsigned long addr,
 		     void *to, int size)
 {
 	struct mm_struct *mm = get_task_mm(task);
 	int err;
 
-	/* Who was killed meanwhile has no memory any more. */
+	/* A task killed meanwhile has no memory any more. */
 	if (!mm)
 		return -ESRCH;
 	err = cryo_mmap_read_lock(req, mm);

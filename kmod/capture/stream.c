@@ -45,8 +45,8 @@ struct stream_chunk {
 #define DIRECT_FROM	SZ_16M
 
 /*
- * Where a file is read and written belongs to all who have it open, and is under a lock of theirs.  Not all the time that
- * it takes to write a context, for which none of them could be killed.
+ * Where a file is read and written belongs to all who have it open, and is under a lock of theirs.
+ * Not all the time that it takes to write a context, for which none of them could be killed.
  */
 static int take_position(struct cryo_stream *s)
 {
@@ -249,7 +249,10 @@ int cryo_stream_buf(struct cryo_stream *s, u16 type, u32 object, u32 fixed_len,
 	return err;
 }
 
-/* Not all file systems advance it: netfs (9P, v6.8 on) writes from a copy of its own when it writes at once. */
+/*
+ * Not all file systems advance it: netfs (9P, v6.8 on) writes from a copy of its own when it writes
+ * at once.
+ */
 static void advance_iter(struct iov_iter *iter, size_t before, size_t written)
 {
 	size_t moved = before - iov_iter_count(iter);
@@ -273,8 +276,8 @@ static bool looks_only(struct cryo_stream *s, struct iov_iter *iter, size_t befo
 }
 
 /*
- * Until the freezer lets us go.  No lock of the file system's is held here, but the request's is, which is why this is
- * no try_to_freeze(): who sleeps with a lock has to say so.
+ * Until the freezer lets us go. No lock of the file system's is held here, but the request's is,
+ * which is why this is no try_to_freeze(): who sleeps with a lock has to say so.
  */
 static void sleep_frozen(void)
 {
@@ -286,7 +289,7 @@ static void sleep_frozen(void)
 
 static void recalculate_pending(void)
 {
-	/* Nobody takes it from a thread that runs. */
+	/* It is never taken from a running thread. */
 	struct sighand_struct *sighand = rcu_dereference_protected(current->sighand, true);
 
 	spin_lock_irq(&sighand->siglock);
@@ -295,8 +298,8 @@ static void recalculate_pending(void)
 }
 
 /*
- * Interrupted only by the freezer, before the machine sleeps?  It wakes whoever waits as if by a signal.  Parked threads
- * are frozen as they are.
+ * Interrupted only by the freezer, before the machine sleeps? It wakes whoever waits as if by a
+ * signal. Parked threads are frozen as they are.
  */
 static bool slept_only(struct cryo_stream *s, struct iov_iter *iter, size_t before)
 {
@@ -394,9 +397,9 @@ static int keep_in_memory(struct cryo_stream *s, struct iov_iter *iter)
 }
 
 /*
- * Add a PAGE_DATA section with the bytes of @iter, @checksum being the lower half of their
- * XXH64 (several times as fast as CRC32C where that is no instruction), aligned to the page size in the stream.  The caller has added the
- * PAGES section that describes them.
+ * Add a PAGE_DATA section with the bytes of @iter, @checksum being the lower half of their XXH64
+ * (several times as fast as CRC32C where that is no instruction), aligned to the page size in the
+ * stream. The caller has added the PAGES section that describes them.
  */
 int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *iter,
 			  u32 checksum)
@@ -420,7 +423,7 @@ int cryo_stream_page_data(struct cryo_stream *s, u32 object, struct iov_iter *it
 		return err;
 	if (s->offset + len < s->keep)
 		return keep_in_memory(s, iter);
-	/* Nobody may be there to read it. */
+	/* There may be no reader. */
 	if (s->keep && s->flags & CRYO_CKPT_GOES_ON)
 		return -EDEADLK;
 	s->keep = 0;

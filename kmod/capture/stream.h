@@ -17,8 +17,8 @@ struct file;
 struct iov_iter;
 
 /*
- * Pages in a section that we write: CRYO_PAGES_MAX, or fewer where they are larger.  A restart that maps compares the
- * checksum of all of them before it gives the first.
+ * Pages in a section that we write: CRYO_PAGES_MAX, or fewer where they are larger. A restart that
+ * maps compares the checksum of all of them before it gives the first.
  */
 #define CRYO_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
 
@@ -33,9 +33,11 @@ struct cryo_stream {
 	u64 sections;
 	u64 page_bytes;
 	atomic64_t *written;		/* progress, read by others */
-	u64 keep;			/* bytes: up to here page data stay in memory, too; 0: none */
+	/* bytes: up to here page data stay in memory, too; 0: none */
+	u64 keep;
 	struct cryo_snapshot *snapshot;	/* NULL: none is being written */
-	int (*look)(struct cryo_snapshot *s);	/* with @snapshot, before each write: may it go on? */
+	/* with @snapshot, before each write: may it go on? */
+	int (*look)(struct cryo_snapshot *s);
 	u32 flags;			/* CRYO_CKPT_* */
 	struct file *direct;		/* @file once more, past the page cache; NULL: not opened */
 	u64 direct_from;		/* offset from which pages are to go there */
@@ -47,7 +49,7 @@ struct cryo_stream {
  * cryo_stream_init() - begin a context
  * @s: the stream
  * @file: where it is written to; NULL: nowhere
- * @written: is told how many bytes have been
+ * @written: called with the number of bytes written
  * @flags: CRYO_CKPT_*
  *
  * Return: 0, or a negative errno; cryo_stream_free() in each case.

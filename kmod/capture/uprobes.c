@@ -2,9 +2,10 @@
 /*
  * uprobes.c - processes whose functions are watched by uprobes (bpftrace, perf, SystemTap)
  *
- * The kernel puts breakpoints into private copies of code pages, and executes the instructions that were there in an
- * area of its own. The process knows of neither, and neither belongs into its context: where it is restarted the probes may
- * have gone, and a breakpoint without a probe is a SIGTRAP. Where they are still there the kernel sets them anew.
+ * The kernel puts breakpoints into private copies of code pages, and executes the instructions that
+ * were there in an area of its own. The process knows of neither, and neither belongs into its
+ * context: where it is restarted the probes may have gone, and a breakpoint without a probe is a
+ * SIGTRAP. Where they are still there the kernel sets them anew.
  */
 #include <linux/highmem.h>
 #include <linux/magic.h>
@@ -87,7 +88,10 @@ static bool look_at_stopped(struct task_struct *task, struct uprobe_standing *s)
 	return stopped;
 }
 
-/* With a lock without which it does not run on: who is killed has freed all of this, its stack included, before it says so. */
+/*
+ * With a lock without which it does not run on: who is killed has freed all of this, its stack
+ * included, before it says so.
+ */
 static bool look_at_standing(struct cryo_parked *p, struct uprobe_standing *s)
 {
 	bool parked;
@@ -106,8 +110,8 @@ static bool look_at_standing(struct cryo_parked *p, struct uprobe_standing *s)
 }
 
 /*
- * Nobody is waited for who is to bring it: it has just been executed.  Others may have the memory, and unmap what is there: nothing
- * is known of it before the outsiders have been looked for.
+ * Nobody is waited for who is to bring it: it has just been executed. Others may have the memory,
+ * and unmap what is there: nothing is known of it before the outsiders have been looked for.
  */
 static bool read_touched(struct cryo_parked *p, struct mm_struct *mm, unsigned long addr, u8 *to,
 			 unsigned int size)
@@ -123,7 +127,10 @@ static bool read_touched(struct cryo_parked *p, struct mm_struct *mm, unsigned l
 	return touched && !cryo_read_memory(p->req, p->task, addr, to, size);
 }
 
-/* What the instruction pointer tells. The kernel frees these areas with the memory only, whatever becomes of the probes. */
+/*
+ * What the instruction pointer tells. The kernel frees these areas with the memory only, whatever
+ * becomes of the probes.
+ */
 static bool is_replacement(struct cryo_parked *p, struct mm_struct *mm, unsigned long ip)
 {
 	u8 code[CRYO_PROBE_CALL];
@@ -155,7 +162,10 @@ bool cryo_in_uprobe(struct cryo_request *req)
 	struct uprobe_standing s;
 
 	list_for_each_entry(p, &req->parked, node) {
-		/* Who is stopped stays where it is, and the requester is not there: both are looked at later. Pairs with set_park_state(). */
+		/*
+		 * Who is stopped stays where it is, and the requester is not there: both are looked
+		 * at later. Pairs with set_park_state().
+		 */
 		if (!p->self && smp_load_acquire(&p->state) == CRYO_PARK_PARKED &&
 		    look_at_standing(p, &s) && is_in_uprobe(p, &s))
 			return true;
@@ -182,13 +192,18 @@ void cryo_check_uprobes(struct cryo_capture *c, struct cryo_proc *p, struct task
 
 bool cryo_may_have_uprobes(const struct cryo_proc *p, const struct cryo_vma_record *vma)
 {
-	/* Code: what else is like a breakpoint is data of the process, of which there is more than breakpoints. */
+	/*
+	 * Code: what else is like a breakpoint is data of the process, of which there is more than
+	 * breakpoints.
+	 */
 	return vma->anon_only && vma->out.kind == CRYO_VMA_FILE &&
 	       (vma->out.flags & (CRYO_VMA_EXEC | CRYO_VMA_WRITE)) == CRYO_VMA_EXEC &&
 	       is_probed(p->mm);
 }
 
-/* What the kernel has put at @at, of @left bytes of the page, and the file has not, as in the file. */
+/*
+ * What the kernel has put at @at, of @left bytes of the page, and the file has not, as in the file.
+ */
 static void put_insn_back(struct cryo_capture *c, struct cryo_proc *p, unsigned long addr, u8 *at,
 			  const u8 *was, unsigned int left)
 {
@@ -234,8 +249,8 @@ static struct file *file_mapped_at(struct cryo_capture *c, struct cryo_proc *p, 
 }
 
 /*
- * From the page cache: a process, as that of a file system in user space is, may take as long as it likes to bring it, and nothing
- * ends that.
+ * From the page cache: a process, as that of a file system in user space is, may take as long as it
+ * likes to bring it, and nothing ends that.
  */
 static struct page *cached_page(struct address_space *mapping, pgoff_t index)
 {

@@ -106,7 +106,10 @@ static int log_exited(struct cryo_capture *c, struct cryo_proc *p)
 	return -ESRCH;
 }
 
-/* Stopped by job control it counts as arrived, and does so no more: no signal that it has got since may be missed. */
+/*
+ * Stopped by job control it counts as arrived, and does so no more: no signal that it has got since
+ * may be missed.
+ */
 static bool has_moved(struct cryo_parked *p)
 {
 	switch (READ_ONCE(p->state)) {
@@ -120,8 +123,9 @@ static bool has_moved(struct cryo_parked *p)
 }
 
 /*
- * It does not know yet that it was killed, and has that among its pending signals. One that is stopped by job control takes it from there
- * first, and on its way out it writes to the memory that is to be saved: words that others wait for, robust mutexes.
+ * It does not know yet that it was killed, and has that among its pending signals. One that is
+ * stopped by job control takes it from there first, and on its way out it writes to the memory that
+ * is to be saved: words that others wait for, robust mutexes.
  */
 static bool is_being_killed(const struct cryo_parked *p)
 {
@@ -129,7 +133,9 @@ static bool is_being_killed(const struct cryo_parked *p)
 	       READ_ONCE(p->task->signal->flags) & SIGNAL_GROUP_EXIT;
 }
 
-/* A thread that was killed, or continued, while the capture looked at it makes the whole worthless. */
+/*
+ * A thread that was killed, or continued, while the capture looked at it makes the whole worthless.
+ */
 static int check_alive(struct cryo_capture *c)
 {
 	struct cryo_parked *p;
@@ -150,7 +156,10 @@ static int check_alive(struct cryo_capture *c)
 	return 0;
 }
 
-/* What it has not yet got from the context that it was restarted from. That may take long: who is killed may go. */
+/*
+ * What it has not yet got from the context that it was restarted from. That may take long: who is
+ * killed may go.
+ */
 static int complete_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
 	int err;
@@ -264,7 +273,10 @@ static int save_memory(struct cryo_capture *c, struct cryo_proc *p)
 	return p->mm && !p->mm_saved ? cryo_save_memory(c, p) : 0;
 }
 
-/* By one writer: while the last pages of a process are written, others look through those of the next. */
+/*
+ * By one writer: while the last pages of a process are written, others look through those of the
+ * next.
+ */
 static int save_memories(struct cryo_capture *c,
 			 int (*save)(struct cryo_capture *c, struct cryo_proc *p))
 {
@@ -376,7 +388,10 @@ static int save_used(struct cryo_capture *c, struct cryo_proc *p)
 	return p->mm && !p->mm_saved ? cryo_save_used(c, p) : 0;
 }
 
-/* There is no snapshot: all is found again while it is written, but for what has been used: that is noted once. */
+/*
+ * There is no snapshot: all is found again while it is written, but for what has been used: that is
+ * noted once.
+ */
 static int forget_protected(struct cryo_capture *c, struct cryo_proc *p)
 {
 	cryo_buf_free(&p->left_out);
@@ -387,8 +402,8 @@ static int forget_protected(struct cryo_capture *c, struct cryo_proc *p)
 }
 
 /*
- * All that may change once the processes go on: tags, contents of files and private pages of hugetlbfs are copied,
- * those beyond the limit written, and the other private memory is protected.
+ * All that may change once the processes go on: tags, contents of files and private pages of
+ * hugetlbfs are copied, those beyond the limit written, and the other private memory is protected.
  */
 static int take_snapshots(struct cryo_capture *c)
 {
@@ -416,7 +431,10 @@ static int write_behind(struct cryo_capture *c)
 	struct cryo_snapshot *s = c->snapshot;
 	int err;
 
-	/* Nobody's descriptor, memory or mount is to stay because we have it. Before its last user goes on. */
+	/*
+	 * Nobody's descriptor, memory or mount is to stay because we have it. Before its last user
+	 * goes on.
+	 */
 	release_procs(c);
 	c->stream.look = cryo_snapshot_check_limit;
 	c->stream.snapshot = s;
@@ -438,8 +456,8 @@ static bool wants_snapshot(struct cryo_request *req)
 }
 
 /*
- * The account of what processes write to begins as the memory is protected, which has all of it at once.  Those that
- * are ended or stay stopped after it need none.
+ * The account of what processes write to begins as the memory is protected, which has all of it at
+ * once. Those that are ended or stay stopped after it need none.
  */
 static bool wants_account(struct cryo_request *req)
 {
@@ -526,7 +544,10 @@ static struct cryo_capture *capture_alloc(struct cryo_request *req)
 	return ERR_PTR(err);
 }
 
-/* All that is not memory or the contents of files, into the memory of the stream: this waits for no reader. */
+/*
+ * All that is not memory or the contents of files, into the memory of the stream: this waits for no
+ * reader.
+ */
 static int look_at_all(struct cryo_capture *c)
 {
 	int err;

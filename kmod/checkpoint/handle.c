@@ -49,7 +49,9 @@ static int capture_frozen(struct cryo_request *req)
 
 	if (!cryo_find_parked(req, current))
 		return cryo_capture(req);
-	/* In the context the requester has returned from RUN, and knows by the result where it is. */
+	/*
+	 * In the context the requester has returned from RUN, and knows by the result where it is.
+	 */
 	cryo_arch_self_begin(saved, 1);
 	err = cryo_capture(req);
 	cryo_arch_self_end(saved);
@@ -100,7 +102,10 @@ static int signal_proc(struct cryo_proc *p, int signal)
 	return err == -ESRCH ? 0 : err;
 }
 
-/* Not as long as callbacks have something to do, which may use them: who is killed at once closes his as ever then. */
+/*
+ * Not as long as callbacks have something to do, which may use them: who is killed at once closes
+ * his as ever then.
+ */
 static void abort_connections(struct cryo_request *req, bool all)
 {
 	struct cryo_proc *p;
@@ -115,8 +120,8 @@ static void abort_connections(struct cryo_request *req, bool all)
 }
 
 /*
- * All are told, whatever some of them answer; those whose callbacks go on after the checkpoint when these have ended, unless
- * it is to come first.
+ * All are told, whatever some of them answer; those whose callbacks go on after the checkpoint when
+ * these have ended, unless it is to come first.
  */
 static int send_signals(struct cryo_request *req, bool last)
 {
@@ -156,10 +161,11 @@ static bool is_signal_due(struct cryo_request *req)
 }
 
 /*
- * SIGKILL and SIGSTOP are to leave nobody of the job running.  Who has run until now may have made others, and does so until he gets
- * the signal, the more as those that he has made end by it: so all come to rest once more, and who is new is found as at the
- * checkpoint, if the caller may trace him; but whom one that has left himself out has made since, who goes on with him.  Other signals are
- * the programs' own to pass on.
+ * SIGKILL and SIGSTOP are to leave nobody of the job running. Who has run until now may have made
+ * others, and does so until he gets the signal, the more as those that he has made end by it: so
+ * all come to rest once more, and who is new is found as at the checkpoint, if the caller may trace
+ * him; but whom one that has left himself out has made since, who goes on with him. Other signals
+ * are the programs' own to pass on.
  */
 static void freeze_for_signal(struct cryo_request *req)
 {
@@ -174,7 +180,10 @@ static void freeze_for_signal(struct cryo_request *req)
 			 req->pid, req->comm, req->signal, ERR_PTR(err));
 }
 
-/* Everybody goes on. After RUN, or after the hold. Returns an error of the signal, if one could not be sent. */
+/*
+ * Everybody goes on. After RUN, or after the hold. Returns an error of the signal, if one could not
+ * be sent.
+ */
 static int end_request(struct cryo_request *req, int result)
 {
 	int first, last;
@@ -238,8 +247,9 @@ static bool is_output(const struct file *file)
 }
 
 /*
- * What the caller has at the number that was given when the handle was made, if it is what was there then.  The address does not
- * tell that for sure, as nobody has held the file: another one may be at it, which has to be asked the same.
+ * What the caller has at the number that was given when the handle was made, if it is what was
+ * there then. The address does not tell that for sure, as nobody has held the file: another one may
+ * be at it, which has to be asked the same.
  */
 static int open_output(struct cryo_request *req)
 {
@@ -295,8 +305,8 @@ static long ioctl_run(struct cryo_request *req)
 }
 
 /*
- * May the caller send it to all of them? Nobody goes on with it otherwise. With the rights of who asks now, as by kill(2).
- * Those that get it when their callbacks have ended are only asked about.
+ * May the caller send it to all of them? Nobody goes on with it otherwise. With the rights of who
+ * asks now, as by kill(2). Those that get it when their callbacks have ended are only asked about.
  */
 static int signal_scope(struct cryo_request *req, int signal)
 {
@@ -427,7 +437,10 @@ static int request_release(struct inode *inode, struct file *file)
 {
 	struct cryo_request *req = file->private_data;
 
-	/* Nobody is in RUN: that has a reference to the file. Who closes it does not wait for callbacks. */
+	/*
+	 * Nobody is in RUN: that has a reference to the file. Who closes it does not wait for
+	 * callbacks.
+	 */
 	WRITE_ONCE(req->cancelled, true);
 	if (req->state == CRYO_STATE_HELD)
 		end_request(req, 0);
@@ -483,8 +496,9 @@ static int open_target(struct cryo_request *req)
 }
 
 /*
- * A handle that has not been run holds no file: a Unix socket or a ring of io_uring that itself holds the handle would keep both for
- * ever.  Whether it is the one that was meant is seen by its address, most likely: see open_output().
+ * A handle that has not been run holds no file: a Unix socket or a ring of io_uring that itself
+ * holds the handle would keep both for ever. Whether it is the one that was meant is seen by its
+ * address, most likely: see open_output().
  */
 static int check_output(struct cryo_request *req)
 {

@@ -59,7 +59,7 @@ static int bind_handle(struct cryo_participant *p)
 	return 0;
 }
 
-/* Is the caller's process the one to use the handle? It is if nobody has so far. */
+/* Is the caller's process the one to use the handle? It is if none has so far. */
 static int own_handle(struct cryo_participant *p)
 {
 	int err = p->owner || p->closed ? 0 : bind_handle(p);
@@ -187,8 +187,9 @@ static int tell_client(struct cryo_request *req, struct cryo_client_request *out
 }
 
 /*
- * The same; but the caller's process may have closed the descriptor, as some close all that they do not know, while this call held
- * the handle: then it gets another one, if the caller knows that this can be.
+ * The same; but the caller's process may have closed the descriptor, as some close all that they do
+ * not know, while this call held the handle: then it gets another one, if the caller knows that
+ * this can be.
  */
 static int tell_handle(struct cryo_request *req, struct file *file, struct cryo_client_request *out,
 		       void __user *arg)
@@ -210,8 +211,9 @@ static int tell_handle(struct cryo_request *req, struct file *file, struct cryo_
 }
 
 /*
- * Under the lock: the helper waits for another request, and has not voted on this one.  So does a library whose vote has been refused,
- * as it is newer than the module and has come to it with a restart.  Its callbacks are over: nobody waits for it.
+ * Under the lock: the helper waits for another request, and has not voted on this one. So does a
+ * library whose vote has been refused, as it is newer than the module and has come to it with a
+ * restart. Its callbacks are over: it is not waited for.
  */
 static void refuse_without_vote(struct cryo_participant *p)
 {
@@ -260,7 +262,7 @@ static long client_wait(struct cryo_participant *p, struct file *file, void __us
 	err = enter_helper(p);
 	if (!err && same && p->state == CRYO_PART_ACTIVE)
 		refuse_without_vote(p);
-	/* Whoever waits wants no result any more, and holds nobody. */
+	/* A waiter wants no result any more, and holds no threads. */
 	if (!err)
 		p->restarted = false;
 	if (!err && p->state == CRYO_PART_ENDED)
@@ -295,7 +297,7 @@ static long client_note(struct cryo_participant *p, const char __user *arg)
 	if (len == sizeof(note))
 		return -E2BIG;
 	spin_lock(&cryo_participants_lock);
-	/* Over, or even asked again by somebody else. */
+	/* Over, or even asked again by another request. */
 	if (p->owner != task_tgid(current))
 		ret = -EPERM;
 	else if (p->state != CRYO_PART_ACTIVE)
@@ -352,7 +354,7 @@ static bool cast_vote(struct cryo_participant *p, struct cryo_client_vote *v)
 		p->state = CRYO_PART_IDLE;
 		break;
 	default:
-		/* Nobody has asked, or somebody else asks by now. */
+		/* There is no request, or another one by now. */
 		v->result = -ECANCELED;
 	}
 	return false;
@@ -543,7 +545,7 @@ static long client_exclude(struct cryo_participant *p, void __user *arg)
 	else
 		swap(p->proc->excluded, x);
 	spin_unlock(&cryo_participants_lock);
-	/* The old ones, or those that nobody wants. */
+	/* The old ones, or those that are not wanted. */
 	cryo_exclusions_free(x);
 	return ret;
 }
@@ -600,7 +602,10 @@ static int client_release(struct inode *inode, struct file *file)
 		wake_up(&p->req->park_wait);
 	}
 	spin_unlock(&cryo_participants_lock);
-	/* The restart's, that was to come when the callbacks are through: a callback has closed all descriptors. */
+	/*
+	 * The restart's, that was to come when the callbacks are through: a callback has closed all
+	 * descriptors.
+	 */
 	cryo_late_signal_send(p->owner, late);
 	cryo_held_wake(p);
 	cryo_participant_put(p);

@@ -23,7 +23,7 @@ long cryo_client_create(void __user *arg);
 /* notify.c: before the freeze */
 
 /**
- * cryo_notify() - tell all in scope, and wait for their votes
+ * cryo_notify() - notify all participants in scope, and wait for their votes
  * @req: the request, the target of which is claimed
  *
  * Other processes may take long to vote; a process that registers meanwhile is protected from then
@@ -82,7 +82,7 @@ long cryo_get_verdict(struct cryo_request *req, void __user *arg);
  *
  * Context: Before it parks. May sleep.
  *
- * Return: for cryo_held_start() or cryo_held_free(); -EINVAL: nobody holds it; or another ERR_PTR.
+ * Return: for cryo_held_start() or cryo_held_free(); -EINVAL: it has no holder; or another ERR_PTR.
  */
 struct cryo_held *cryo_held_alloc(void);
 

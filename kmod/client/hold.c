@@ -50,7 +50,10 @@ struct cryo_held {
 	struct held_by by[];		/* all have to let it go */
 };
 
-/* The registrations of @tgid that hold its threads: at most @room of them, counted, to @h. Returns how many there are. */
+/*
+ * The registrations of @tgid that hold its threads: at most @room of them, counted, to @h. Returns
+ * how many there are.
+ */
 static unsigned int find_holders(struct pid *tgid, struct cryo_held *h, unsigned int room)
 {
 	struct cryo_participant *p = NULL;
@@ -265,7 +268,8 @@ bool cryo_held_signal(struct pid *tgid, int signal)
 }
 
 /*
- * The signal that comes when @p holds nobody any more, by nobody else either, for cryo_late_signal_send().  Under the lock.
+ * The signal that comes when @p holds nobody any more, by nobody else either, for
+ * cryo_late_signal_send(). Under the lock.
  */
 struct cryo_late_signal cryo_held_late_signal(struct cryo_participant *p)
 {
@@ -287,8 +291,8 @@ struct cryo_late_signal cryo_held_late_signal(struct cryo_participant *p)
 }
 
 /*
- * Whoever lets the threads go, a worker of the kernel maybe that closes the last descriptor, sends it for who committed the restart, and
- * may do no more than he.  Takes the reference of @late.
+ * Whoever lets the threads go, a worker of the kernel maybe that closes the last descriptor, sends
+ * it for who committed the restart, and may do no more than he. Takes the reference of @late.
  */
 void cryo_late_signal_send(struct pid *tgid, struct cryo_late_signal late)
 {

@@ -6,11 +6,12 @@
  * those in scope are looked for until all that are known have voted and there is nobody
  * new.  Whoever is late when the request is given up finds that out by its next call.
  *
- * After the checkpoint the callbacks go on, and the request ends when they have ended: their processes are in it
- * until then, so that another request for them, by a callback even, is an error and no wait for ever.
+ * After the checkpoint the callbacks go on, and the request ends when they have ended: their
+ * processes are in it until then, so that another request for them, by a callback even, is an error
+ * and no wait for ever.
  *
- * The list of a request's participants is changed by the requester alone, who goes through it without the lock that
- * all participants have in common, and takes that for one at a time.
+ * The list of a request's participants is changed by the requester alone, who goes through it
+ * without the lock that all participants have in common, and takes that for one at a time.
  */
 #include <linux/cred.h>
 #include <linux/jiffies.h>
@@ -34,12 +35,16 @@
 #include "request/request.h"
 #include "request/scope.h"
 
-#define SIGNAL_WAIT_MS	60000U	/* for callbacks before the signal of the end, without a time limit of the request */
+/* for callbacks before the signal of the end, without a time limit of the request */
+#define SIGNAL_WAIT_MS	60000U
 #define VOTE_JIFFIES	max(HZ / 20, 1)	/* until those that have not voted are looked at */
-#define CHECK_JIFFIES	HZ		/* until all in scope are, whether they may still be traced */
+/* until all in scope are, whether they may still be traced */
+#define CHECK_JIFFIES	HZ
 #define TELL_ROUNDS	64	/* of those that come while others vote, and are told */
-#define TELL_LOOKS	8	/* for those that come while others vote, and have nothing to be told */
-#define BUSY_JIFFIES	(5 * HZ)	/* for the callbacks of an earlier request that did not wait for them, or of a restart */
+/* for those that come while others vote, and have nothing to be told */
+#define TELL_LOOKS	8
+/* for the callbacks of an earlier request that did not wait for them, or of a restart */
+#define BUSY_JIFFIES	(5 * HZ)
 
 /* Under the lock. The participant is the request's until the end. */
 static void notify_participant(struct cryo_request *req, struct cryo_proc *proc,
@@ -80,7 +85,10 @@ static bool has_helper(struct cryo_participant *p)
 	return alive;
 }
 
-/* Under the lock: is that so, and has its process not executed a program meanwhile, which closes the handle? */
+/*
+ * Under the lock: is that so, and has its process not executed a program meanwhile, which closes
+ * the handle?
+ */
 static bool helper_goes_on(struct cryo_participant *p)
 {
 	struct task_struct *task;
@@ -114,7 +122,8 @@ static bool is_running(struct pid *tgid)
 }
 
 /*
- * Its threads end before execve(2) closes its descriptors: in between is the end of its memory, which takes what it takes.
+ * Its threads end before execve(2) closes its descriptors: in between is the end of its memory,
+ * which takes what it takes.
  */
 static bool is_in_exec(struct cryo_participant *p)
 {
@@ -214,8 +223,9 @@ static void refuse_request(struct cryo_request *req, struct cryo_participant *p,
 }
 
 /*
- * There will be no vote: by the end of its process, or of the helper in the middle of a callback.  Or the process has closed the
- * handle meanwhile, and its helper goes on with what it does before this checkpoint, or an earlier one.  Under the lock.
+ * There will be no vote: by the end of its process, or of the helper in the middle of a callback.
+ * Or the process has closed the handle meanwhile, and its helper goes on with what it does before
+ * this checkpoint, or an earlier one. Under the lock.
  */
 static void give_up(struct cryo_participant *p)
 {
@@ -251,7 +261,10 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p,
 	bool missing;
 
 	spin_lock(&cryo_participants_lock);
-	/* Who was in the middle of a callback refuses nothing, either, by an execve(2) that has not closed the handle yet. */
+	/*
+	 * Who was in the middle of a callback refuses nothing, either, by an execve(2) that has not
+	 * closed the handle yet.
+	 */
 	if (p->state != CRYO_PART_VOTED && !is_alive(p) &&
 	    (p->closed || p->state != CRYO_PART_ACTIVE || !is_in_exec(p)))
 		give_up(p);
@@ -283,9 +296,9 @@ static void log_late_vote(struct cryo_request *req, const struct late_voter *lat
 }
 
 /*
- * What all said up to now. Returns how many have not voted, or an error: one of them is stopped, and so
- * cannot answer, and does not come to rest by waiting for it; or it is still busy, and may be so because it waits for
- * this very request. @in_time: false: those are named, and no error.
+ * What all said up to now. Returns how many have not voted, or an error: one of them is stopped,
+ * and so cannot answer, and does not come to rest by waiting for it; or it is still busy, and may
+ * be so because it waits for this very request. @in_time: false: those are named, and no error.
  */
 static int count_votes(struct cryo_request *req, bool in_time)
 {
@@ -353,8 +366,9 @@ static void end_forward(struct cryo_request *req, struct cryo_forward *f, int re
 }
 
 /*
- * Add what @f wants, and tell those who are new. When one of them is in another checkpoint, the scope is as before, and
- * that is an error of the forward only. Takes @f. Returns an error of the request.
+ * Add what @f wants, and tell those who are new. When one of them is in another checkpoint, the
+ * scope is as before, and that is an error of the forward only. Takes @f. Returns an error of the
+ * request.
  */
 static int serve_forward(struct cryo_request *req, struct cryo_forward *f)
 {
@@ -396,7 +410,7 @@ static int serve_forwards(struct cryo_request *req)
 	return err;
 }
 
-/* From now on nobody adds one. */
+/* From now on none is added. */
 static void drop_forwards(struct cryo_request *req)
 {
 	struct cryo_forward *f;
@@ -495,8 +509,8 @@ static char *dest_of(struct cryo_request *req)
 }
 
 /*
- * Who is new all the time is not told for ever: the freeze finds them.  Nor as long as they like, where each lives for a moment
- * only, as all of them are kept.
+ * Who is new all the time is not told for ever: the freeze finds them. Nor as long as they like,
+ * where each lives for a moment only, as all of them are kept.
  */
 static bool has_told_enough(struct cryo_request *req, unsigned int rounds, unsigned int looks)
 {
@@ -528,7 +542,10 @@ int cryo_notify(struct cryo_request *req)
 		looks += !told;
 		enough = has_told_enough(req, rounds, looks);
 		again = !told && !procs && count_registrations() != known;
-		/* Those of the request itself that came with a forward which failed have been forgotten. */
+		/*
+		 * Those of the request itself that came with a forward which failed have been
+		 * forgotten.
+		 */
 		procs += req->look_again;
 		req->look_again = false;
 	} while ((told || procs || again) && !enough);
@@ -548,7 +565,10 @@ static void let_go(struct cryo_participant *p)
 	p->proc = NULL;
 }
 
-/* It learns how the checkpoint has ended. Whether that is all: no callback of it runs. Under the lock. */
+/*
+ * It learns how the checkpoint has ended. Whether that is all: no callback of it runs. Under the
+ * lock.
+ */
 static bool end_participant(struct cryo_participant *p, int result)
 {
 	bool left = p->vote != CRYO_VOTE_READY, unnoticed = p->state == CRYO_PART_TOLD;
@@ -556,7 +576,7 @@ static bool end_participant(struct cryo_participant *p, int result)
 
 	lockdep_assert_held(&cryo_participants_lock);
 	p->result = result;
-	/* Who has refused it, or has not noticed, does not ask how it has ended. */
+	/* A participant that has refused it, or has not noticed, does not ask how it has ended. */
 	if (unnoticed || (p->state == CRYO_PART_VOTED && left))
 		p->state = CRYO_PART_IDLE;
 	else
@@ -582,7 +602,10 @@ void cryo_participant_back(struct cryo_participant *p)
 	p->busy = false;
 }
 
-/* All in scope that the voter may signal; he has no right to the others by having been checkpointed with them. */
+/*
+ * All in scope that the voter may signal; he has no right to the others by having been checkpointed
+ * with them.
+ */
 static void kill_all(struct cryo_request *req)
 {
 	struct cryo_proc *proc;
@@ -646,8 +669,8 @@ static bool is_hopeless(struct cryo_participant *p)
 }
 
 /*
- * Those that have ended, or never will, or all if @given_up, do not count any more. The latter are named, unless the
- * request had been given up before.
+ * Those that have ended, or never will, or all if @given_up, do not count any more. The latter are
+ * named, unless the request had been given up before.
  */
 static void look_at_ending(struct cryo_request *req, bool given_up)
 {

@@ -26,7 +26,7 @@ struct unix_skb_parms {
 #define UNIXCB(skb)	(*(struct unix_skb_parms *)&((skb)->cb))
 #endif
 
-/* A byte sent with MSG_OOB that nobody has read. */
+/* A byte sent with MSG_OOB that has not been read. */
 static inline bool cryo_unix_has_oob(struct sock *sk)
 {
 #if IS_ENABLED(CONFIG_AF_UNIX_OOB)

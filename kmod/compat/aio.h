@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fs/aio.c: contexts of io_setup(2).  No call tells which ones a process has, nor whether requests are under way.
+ * fs/aio.c: contexts of io_setup(2). No call tells which ones a process has, nor whether requests
+ * are under way.
  */
 #ifndef CRYO_COMPAT_AIO_H
 #define CRYO_COMPAT_AIO_H
@@ -11,7 +12,8 @@
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 
-#define CRYO_AIO_RING_MAGIC	0xa10a10a1	/* of a ring, and of the file system that its file is in */
+/* of a ring, and of the file system that its file is in */
+#define CRYO_AIO_RING_MAGIC	0xa10a10a1
 
 /* The beginning of struct aio_ring, which libraries know, too. */
 struct cryo_aio_ring {
@@ -53,8 +55,9 @@ static inline struct cryo_kioctx_table *cryo_kioctx_table(struct mm_struct *mm)
 }
 
 /*
- * Requests of @ctx that have not been completed: each has a reference, counted on the processor that took or gave it back, and so
- * has the context itself.  No more come while all who could submit them are parked.
+ * Requests of @ctx that have not been completed: each has a reference, counted on the processor
+ * that took or gave it back, and so has the context itself. No more come while all who could submit
+ * them are parked.
  */
 static inline bool cryo_aio_under_way(struct cryo_kioctx *ctx)
 {

@@ -2,9 +2,10 @@
 /*
  * btf.c - reads the kernel's type information (BTF)
  *
- * The kernel has it for programs of BPF, and exports no function that looks into it.  What describes structures for
- * everybody is a file, whose format is a part of the user interface (Documentation/bpf/btf.rst).  Whatever is wrong in it ends in "cannot be
- * told", never in a read past its end.
+ * The kernel has it for programs of BPF, and exports no function that looks into it. What describes
+ * structures for everybody is a file, whose format is a part of the user interface
+ * (Documentation/bpf/btf.rst). Whatever is wrong in it ends in "cannot be told", never in a read
+ * past its end.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -47,7 +48,10 @@ static size_t btf_behind(const struct btf_type *type)
 	}
 }
 
-/* Calls for each type; with @places, notes where it is.  The number of types with void, or 0: they do not fit. */
+/*
+ * Calls for each type; with @places, notes where it is. The number of types with void, or 0: they
+ * do not fit.
+ */
 static u32 walk_types(const struct cryo_btf *btf, u32 *places)
 {
 	u32 at = 0, n = 1;
@@ -104,7 +108,10 @@ static int parse_btf(struct cryo_btf *btf)
 	return 0;
 }
 
-/* Not kernel_read_file(), which security modules (IPE) take for something to be executed, and warn of. */
+/*
+ * Not kernel_read_file(), which security modules (IPE) take for something to be executed, and warn
+ * of.
+ */
 static ssize_t read_whole(struct file *file, void **data)
 {
 	loff_t size = i_size_read(file_inode(file)), pos = 0;
@@ -235,8 +242,8 @@ static u32 member_bits(const struct cryo_btf *btf, const struct btf_type *type,
 }
 
 /*
- * The member of this name, also of a structure without a name that is a member, a few of which are in each other.  @into: its type
- * when it is a structure.
+ * The member of this name, also of a structure without a name that is a member, a few of which are
+ * in each other. @into: its type when it is a structure.
  */
 static bool find_member(const struct cryo_btf *btf, const struct btf_type *type, const char *name,
 			size_t len, u32 *offset, u32 *bits, const struct btf_type **into)

@@ -32,7 +32,7 @@ const char *cryo_btf_name(const struct cryo_btf *btf, u32 offset);
 bool cryo_btf_member(const struct cryo_btf *btf, const struct btf_type *type, const char *path,
 		     u32 *offset, u32 *bits);
 
-/* What function @type returns and takes, as layout_note.h writes it. False: it cannot be told. */
+/* What function @type returns and takes, as layout_note.h writes it. False: that is not known. */
 bool cryo_btf_prototype(const struct cryo_btf *btf, const struct btf_type *type, char *out,
 			size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* fs/eventfd.c: fdinfo tells "eventfd-semaphore" since v6.5 33d8b5d78264. */
+/* fs/eventfd.c: fdinfo shows "eventfd-semaphore" since v6.5 33d8b5d78264. */
 #ifndef CRYO_COMPAT_EVENTFD_H
 #define CRYO_COMPAT_EVENTFD_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fs/eventpoll.c: fdinfo tells of a registration the descriptor number of that time, but neither which
- * open file that was nor whether the target has been reported.  Registrations are in a tree of their epoll and in a list of their
- * target, in entries that have had these members, at these offsets, from v5.11 (319c15174757) to 7.2 at
- * least; @dying came in v6.4 into a hole.
+ * fs/eventpoll.c: fdinfo tells of a registration the descriptor number of that time, but neither
+ * which open file that was nor whether the target has been reported. Registrations are in a tree of
+ * their epoll and in a list of their target, in entries that have had these members, at these
+ * offsets, from v5.11 (319c15174757) to 7.2 at least; @dying came in v6.4 into a hole.
  */
 #ifndef CRYO_COMPAT_EVENTPOLL_H
 #define CRYO_COMPAT_EVENTPOLL_H
@@ -36,8 +36,9 @@ struct cryo_epitem {
 };
 
 /*
- * Up to its registrations, for which @mtx is held.  @lock has been a lock for readers and writers, and has had a sequence counter behind
- * it: all of that has the size of this one and the hole behind it, but with lockdep.
+ * Up to its registrations, for which @mtx is held. @lock has been a lock for readers and writers,
+ * and has had a sequence counter behind it: all of that has the size of this one and the hole
+ * behind it, but with lockdep.
  */
 struct cryo_eventpoll {
 	struct mutex mtx;
@@ -48,7 +49,9 @@ struct cryo_eventpoll {
 	struct rb_root_cached rbr;
 };
 
-/* What @epoll watches @target for under the number @fd, NULL if it does not. With @target->f_lock. */
+/*
+ * What @epoll watches @target for under the number @fd, NULL if it does not. With @target->f_lock.
+ */
 static inline struct cryo_epitem *cryo_epitem_of(struct file *epoll, struct file *target, int fd)
 {
 	struct cryo_epitem *epi;

@@ -13,8 +13,8 @@ int vfs_path_lookup(struct dentry *dentry, struct vfsmount *mnt, const char *nam
 		    unsigned int flags, struct path *path);
 
 /*
- * Around vfs_iter_write(): that the file system is not frozen meanwhile.  Since v6.8 269aed7014b3 it sees to that itself, and whoever
- * does it once more waits for a freeze, which waits for him.
+ * Around vfs_iter_write(): that the file system is not frozen meanwhile. Since v6.8 269aed7014b3 it
+ * sees to that itself, and whoever does it once more waits for a freeze, which waits for him.
  */
 static inline void cryo_start_iter_write(struct file *file)
 {
@@ -30,7 +30,7 @@ static inline void cryo_end_iter_write(struct file *file)
 #endif
 }
 
-/* Who gets the signals of @file; NULL: nobody yet. Allocated since v6.12 1934b212615d. */
+/* The owner of @file, who gets its signals; NULL: none yet. Allocated since v6.12 1934b212615d. */
 static inline struct fown_struct *cryo_file_owner(struct file *file)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
@@ -53,7 +53,10 @@ static inline const struct path *cryo_user_path(struct file *file)
 #endif
 }
 
-/* inode_owner_or_capable() of an open file; ids of a mount are in a mnt_idmap since v6.3 01beba7957a2. */
+/*
+ * inode_owner_or_capable() of an open file; ids of a mount are in a mnt_idmap since v6.3
+ * 01beba7957a2.
+ */
 static inline bool cryo_owner_or_capable(struct file *file)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)

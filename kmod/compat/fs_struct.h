@@ -34,8 +34,8 @@ static inline void cryo_fs_unlock(struct fs_struct *fs)
 #endif
 
 /*
- * free_fs_struct(), which is not exported, of one that has no user any more.  kfree() finds out by itself which cache
- * an object is of.
+ * free_fs_struct(), which is not exported, of one that has no user any more. kfree() finds out by
+ * itself which cache an object is of.
  */
 static inline void cryo_free_fs_struct(struct fs_struct *fs)
 {

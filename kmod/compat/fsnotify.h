@@ -76,7 +76,7 @@ static inline u32 cryo_fanotify_mark_flags(const struct fsnotify_mark *mark)
 	return flags;
 }
 
-/* Events that wait for an answer before what they tell of goes on. */
+/* Permission events: the operation waits for an answer. */
 #define CRYO_FAN_PERM_EVENTS	(FANOTIFY_PERM_EVENTS)
 
 /* Since v6.14: asked before a file is written to as well. */

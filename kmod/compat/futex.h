@@ -16,7 +16,9 @@ static inline u32 cryo_futex_clockrt(void)
 #endif
 }
 
-/* Bits of a wait that futex(2) itself has made, with a timeout, as they are up to v6.6, and since. */
+/*
+ * Bits of a wait that futex(2) itself has made, with a timeout, as they are up to v6.6, and since.
+ */
 #define CRYO_FUTEX_OLD		0x04	/* FLAGS_HAS_TIMEOUT */
 #define CRYO_FUTEX_OLD_SHARED	0x01
 #define CRYO_FUTEX_OLD_CLOCKRT	0x02
@@ -25,7 +27,8 @@ static inline u32 cryo_futex_clockrt(void)
 #define CRYO_FUTEX_NEW_CLOCKRT	0x20
 
 /*
- * @flags of the kernel that wrote a context, whichever it was, as this one has them; 0: of no wait that futex(2) makes.
+ * @flags of the kernel that wrote a context, whichever it was, as this one has them; 0: of no wait
+ *	that futex(2) makes.
  */
 static inline u32 cryo_futex_flags(u32 flags)
 {

@@ -40,12 +40,15 @@ static inline unsigned long cryo_hugetlb_usage(struct mm_struct *mm)
 #endif
 }
 
-/* The page cache of hugetlbfs is indexed by ordinary pages, as that of others, since v6.7 a08c7193e4f1. */
+/*
+ * The page cache of hugetlbfs is indexed by ordinary pages, as that of others, since v6.7
+ * a08c7193e4f1.
+ */
 #define CRYO_HUGETLB_INDEX_PAGES	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0))
 
 /*
- * Where the first page of @inode's is that is there, from @pos on, which is at the beginning of a page; LLONG_MAX: there is none.
- * May have gone when this returns.
+ * Where the first page of @inode's is that is there, from @pos on, which is at the beginning of a
+ * page; LLONG_MAX: there is none. May have gone when this returns.
  */
 static inline loff_t cryo_hugetlb_next(struct inode *inode, loff_t pos)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* net/inet_hashtables.h: the table of connections is the namespace's own since v6.18 cb16f4b6c73d. */
+/*
+ * net/inet_hashtables.h: the table of connections is the namespace's own since v6.18 cb16f4b6c73d.
+ */
 #ifndef CRYO_COMPAT_INET_LOOKUP_H
 #define CRYO_COMPAT_INET_LOOKUP_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * linux/io_uring_types.h: rings of several generations.  The structures are in a header, but private
+ * linux/io_uring_types.h: rings of several generations. The structures are in a header, but private
  * to io_uring/; no call tells whether requests are under way, nor what is registered.
  */
 #ifndef CRYO_COMPAT_IO_URING_H
@@ -27,8 +27,8 @@ static inline struct io_uring_task *cryo_uring_of_task(struct task_struct *task)
 }
 
 /*
- * Requests that @task, parked or current, has submitted to any ring and that have not been freed: each
- * takes a reference, of which the task keeps some in store.  Each belongs to a task that lives.
+ * Requests that @task, parked or current, has submitted to any ring and that have not been freed:
+ * each takes a reference, of which the task keeps some in store. Each belongs to a task that lives.
  */
 static inline s64 cryo_uring_under_way(struct task_struct *task)
 {
@@ -37,13 +37,18 @@ static inline s64 cryo_uring_under_way(struct task_struct *task)
 	return tctx ? percpu_counter_sum(&tctx->inflight) - READ_ONCE(tctx->cached_refs) : 0;
 }
 
-/* IORING_SETUP_SQPOLL: a thread of the kernel that submits. Its workers have no rings of their own. */
+/*
+ * IORING_SETUP_SQPOLL: a thread of the kernel that submits. Its workers have no rings of their own.
+ */
 static inline bool cryo_uring_is_poller(struct task_struct *task)
 {
 	return task->flags & PF_IO_WORKER && cryo_uring_of_task(task);
 }
 
-/* The private struct io_sq_data, from its list of rings up to what is of interest: the same since v5.12. */
+/*
+ * The private struct io_sq_data, from its list of rings up to what is of interest: the same since
+ * v5.12.
+ */
 struct cryo_sq_data {
 	struct list_head ctx_list;
 	struct task_struct *thread;
@@ -84,13 +89,18 @@ static inline bool cryo_uring_task_restricted(struct task_struct *task)
 #endif
 }
 
-/* The private struct io_tctx_node, of a task that has submitted to a ring, or made it, and lives: the same since v5.12. */
+/*
+ * The private struct io_tctx_node, of a task that has submitted to a ring, or made it, and lives:
+ * the same since v5.12.
+ */
 struct cryo_tctx_node {
 	struct list_head ctx_node;
 	struct task_struct *task;
 };
 
-/* With ctx->uring_lock: are all of them such that @fn says so? Compared only: they are not counted. */
+/*
+ * With ctx->uring_lock: are all of them such that @fn says so? Compared only: they are not counted.
+ */
 static inline bool cryo_uring_users_are(struct io_ring_ctx *ctx,
 					bool (*fn)(struct task_struct *task, void *arg), void *arg)
 {
@@ -233,8 +243,8 @@ static inline const struct cryo_io_ev_fd *cryo_uring_eventfd(struct io_ring_ctx 
 }
 
 /*
- * Go on counting where another ring, on which nothing is under way, has stopped.  With ctx->uring_lock
- * and ctx->completion_lock.
+ * Go on counting where another ring, on which nothing is under way, has stopped. With
+ * ctx->uring_lock and ctx->completion_lock.
  */
 static inline void cryo_uring_set_counters(struct io_ring_ctx *ctx, u32 sq_head, u32 cq_tail)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ipc/shm.c, sem.c, msg.c, msgutil.c: System V objects.  Private structures, the same in layout from
- * v5.16 to v7.2 but for what is told apart here.
+ * ipc/shm.c, sem.c, msg.c, msgutil.c: System V objects. Private structures, the same in layout from
+ * v5.16 to v7.2 but for the differences handled here.
  */
 #ifndef CRYO_COMPAT_IPC_H
 #define CRYO_COMPAT_IPC_H
@@ -25,7 +25,10 @@
 #define CRYO_IPC_MSG	1
 #define CRYO_IPC_SHM	2
 
-/* Of an id: where the object is; the rest is a sequence number. IPCMNI_SHIFT, without ipcmni_extend. */
+/*
+ * Of an id: where the object is; the rest is a sequence number. IPCMNI_SHIFT, without
+ * ipcmni_extend.
+ */
 #define CRYO_IPC_INDEX_BITS	15
 
 /* struct shmid_kernel; what follows is not looked at. */
@@ -134,7 +137,9 @@ static inline void cryo_msg_copy(const struct msg_msg *msg, u8 *out)
 	}
 }
 
-/* The id that the next object of this kind gets if it is free; what sysctl kernel.shm_next_id sets. */
+/*
+ * The id that the next object of this kind gets if it is free; what sysctl kernel.shm_next_id sets.
+ */
 static inline bool cryo_ipc_set_next(struct ipc_ids *ids, int id)
 {
 #ifdef CONFIG_CHECKPOINT_RESTORE
@@ -145,7 +150,7 @@ static inline bool cryo_ipc_set_next(struct ipc_ids *ids, int id)
 #endif
 }
 
-/* As that shows it: -1, where nobody has chosen one. */
+/* As that shows it: -1, where none has been chosen. */
 static inline int cryo_ipc_next(const struct ipc_ids *ids)
 {
 #ifdef CONFIG_CHECKPOINT_RESTORE
@@ -155,7 +160,10 @@ static inline int cryo_ipc_next(const struct ipc_ids *ids)
 #endif
 }
 
-/* With ids->rwsem: the object with that id. It lies at the lower 15 bits of it, or 24 with ipcmni_extend. */
+/*
+ * With ids->rwsem: the object with that id. It lies at the lower 15 bits of it, or 24 with
+ * ipcmni_extend.
+ */
 static inline struct kern_ipc_perm *cryo_ipc_find(struct ipc_ids *ids, int id)
 {
 	struct kern_ipc_perm *perm = idr_find(&ids->ipcs_idr, id & 0x7fff);

@@ -175,7 +175,8 @@ enum ksym_use {
 };
 
 /* How. */
-#define SYSCALL		1	/* the function of a system call that takes registers; of the call */
+/* the function of a system call that takes registers; of the call */
+#define SYSCALL		1
 #define OR_NEXT		2	/* of some kernels: the first of the rows with one place counts */
 #define QUIETLY		4	/* nothing is said where it lacks */
 
@@ -346,8 +347,9 @@ static int resolve(enum ksym_use use)
 }
 
 /*
- * Landlock is asked who may trace whom.  Where it is not in use, and it cannot become so later, it must not be: it has never been told
- * then which part of the credentials is its own.  Its version is something that only a Landlock in use has.
+ * Landlock is asked who may trace whom. Where it is not in use, and it cannot become so later, it
+ * must not be: it has never been told then which part of the credentials is its own. Its version is
+ * something that only a Landlock in use has.
  */
 static void resolve_landlock(void)
 {
@@ -363,8 +365,9 @@ static void resolve_landlock(void)
 }
 
 /*
- * Who is restricted may not trace who is not, or not in the same way.  The first process of all never is:
- * a requester that may not trace it is restricted itself, and then all that it may trace are.
+ * Who is restricted may not trace who is not, or not in the same way. The first process of all
+ * never is: a requester that may not trace it is restricted itself, and then all that it may trace
+ * are.
  */
 bool cryo_task_landlocked(struct task_struct *task)
 {
@@ -393,8 +396,8 @@ int cryo_yama_level(void)
 }
 
 /*
- * What an architecture needs to make processors forget the page tables of another process, if that is
- * not inline: without it, memory cannot be protected for a snapshot.
+ * What an architecture needs to make processors forget the page tables of another process, if that
+ * is not inline: without it, memory cannot be protected for a snapshot.
  */
 static void resolve_snapshot(void)
 {
@@ -408,8 +411,9 @@ static void resolve_snapshot(void)
 }
 
 /*
- * Kernels that age memory by walking page tables (MGLRU) warn of areas that have operations and no file.  Where the walk is
- * not built the functions are not needed; that has a name since v6.8 (61dd3f246b8d).
+ * Kernels that age memory by walking page tables (MGLRU) warn of areas that have operations and no
+ * file. Where the walk is not built the functions are not needed; that has a name since v6.8
+ * (61dd3f246b8d).
  */
 static void resolve_lru_gen(void)
 {
@@ -439,7 +443,10 @@ static void change_lru_gen(struct mm_struct *mm, bool walks)
 		static_call(cryo_sc_lru_gen_del)(mm);
 }
 
-/* With the lock under which the kernel moves memory from control group to control group, and so from list to list. */
+/*
+ * With the lock under which the kernel moves memory from control group to control group, and so
+ * from list to list.
+ */
 void cryo_lru_gen_walks(struct mm_struct *mm, bool walks)
 {
 #ifdef CONFIG_MEMCG
@@ -467,7 +474,10 @@ int cryo_anon_vma_prepare(struct vm_area_struct *vma)
 	return vma->anon_vma ? 0 : static_call(cryo_sc_anon_vma_prepare)(vma);
 }
 
-/* Newer kernels are told what it is for (VMA_OP_SPLIT: an equal one is made); others do not look at a third argument. */
+/*
+ * Newer kernels are told what it is for (VMA_OP_SPLIT: an equal one is made); others do not look at
+ * a third argument.
+ */
 int cryo_anon_vma_join(struct vm_area_struct *dst, struct vm_area_struct *src)
 {
 	int err;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * layout_list.h - everything that Cryo takes on trust about the kernel: what it uses of structures that are private to one
- * file of the kernel, and the prototypes of functions that no header has
+ * layout_list.h - everything that Cryo takes on trust about the kernel: what it uses of structures
+ * that are private to one file of the kernel, and the prototypes of functions that no header has
  *
  * GROUP(g, without)			what is off when something of the group differs
- * MEMBER(g, type, member, copy, own)	struct type keeps member where struct copy has own, in the same size
+ * MEMBER(g, type, member, copy, own)	struct type keeps member where struct copy has own, in the
+ *					same size
  * PLACE(g, type, member, copy, own)	... in any size
  * BIT_BEHIND(g, type, member, copy, own)	it begins right behind own
  * SIZE(g, type, copy)			both have one size
  * CONSTANT(g, name, value)		an enumerator
  * FUNCTION(g, name, prototype)
  *
- * Members of one structure are together.  layouts.c compares them with the kernel's type information (BTF).
+ * Members of one structure are together. layouts.c compares them with the kernel's type information
+ * (BTF).
  */
 
 GROUP(EPOLL, "epoll descriptors are refused")

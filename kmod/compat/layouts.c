@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * layouts.c - compares what Cryo takes on trust about the kernel with what the kernel says of itself
+ * layouts.c - compares what Cryo takes on trust about the kernel with what the kernel says of
+ * itself
  *
- * The compiler does not tell when a structure changes that is private to a file of the kernel, and neither does it when
- * the headers that the module was compiled with are not those of the kernel, as vendors change kernels.  A word at the wrong place
- * would be silent damage.  So each such place is in a list (layout_list.h), which is compared when the module is loaded;
- * what differs is off, and told by name.  A kernel without type information, which is a matter of its configuration (CONFIG_DEBUG_INFO_BTF),
- * is believed to be as its version is.
+ * The compiler does not tell when a structure changes that is private to a file of the kernel, and
+ * neither does it when the headers that the module was compiled with are not those of the kernel,
+ * as vendors change kernels. A word at the wrong place would be silent damage. So each such place
+ * is in a list (layout_list.h), which is compared when the module is loaded; what differs is off,
+ * and told by name. A kernel without type information, which is a matter of its configuration
+ * (CONFIG_DEBUG_INFO_BTF), is believed to be as its version is.
  */
 #include <linux/elf.h>
 #include <linux/err.h>
@@ -82,7 +84,10 @@ static const struct {
 	},
 };
 
-/* What the kernel says of each note; of members and the size of one structure, the first has it of all. */
+/*
+ * What the kernel says of each note; of members and the size of one structure, the first has it of
+ * all.
+ */
 static struct cryo_verdict {
 	enum { NOT_THERE, FITS, DIFFERS } state;
 	unsigned int bad;		/* the note that differs */
@@ -237,7 +242,10 @@ static const char *without_group(u32 group)
 	return "";
 }
 
-/* A function without type information has been inlined or changed by the compiler, or is in none of the configuration. */
+/*
+ * A function without type information has been inlined or changed by the compiler, or is in none of
+ * the configuration.
+ */
 static void switch_off(unsigned int i)
 {
 	const struct cryo_layout_note *note = &layouts.notes[i];

@@ -94,7 +94,10 @@ static inline void cryo_make_dumpable(void)
 }
 #endif
 
-/* get_mm_exe_file() is not exported; get_file_rcu() takes the pointer's place since v6.7 0ede61d8589c. */
+/*
+ * get_mm_exe_file() is not exported; get_file_rcu() takes the pointer's place since v6.7
+ * 0ede61d8589c.
+ */
 static inline struct file *cryo_get_mm_exe_file(struct mm_struct *mm)
 {
 	struct file *file;
@@ -132,8 +135,9 @@ static inline bool cryo_vma_droppable(struct vm_area_struct *vma)
 }
 
 /*
- * prctl(PR_SET_VMA_ANON_NAME), v5.17 9a10064f5625; valid as long as mmap_lock is held.  anon_vma_name() is not exported.
- * Up to v6.1 the name shares its place with what areas of files have; since v6.2 d09e8ca6cb93 shared memory has names too.
+ * prctl(PR_SET_VMA_ANON_NAME), v5.17 9a10064f5625; valid as long as mmap_lock is held.
+ * anon_vma_name() is not exported. Up to v6.1 the name shares its place with what areas of files
+ * have; since v6.2 d09e8ca6cb93 shared memory has names too.
  */
 static inline const char *cryo_vma_anon_name(struct vm_area_struct *vma)
 {
@@ -166,7 +170,10 @@ static inline bool cryo_mm_mdwe(struct mm_struct *mm)
 #endif
 }
 
-/* With mmap_lock of @mm. Which bits are no part of the address is up to each process since v6.4 428e106ae1ad. */
+/*
+ * With mmap_lock of @mm. Which bits are no part of the address is up to each process since v6.4
+ * 428e106ae1ad.
+ */
 static inline unsigned long cryo_untagged_addr(struct mm_struct *mm, unsigned long addr)
 {
 	lockdep_assert_held(&mm->mmap_lock);
@@ -195,8 +202,8 @@ static inline long cryo_get_user_pages_remote(struct mm_struct *mm, unsigned lon
 #endif
 
 /*
- * The lock of the table that @pte is in: ptep_lockptr() has come with v6.12.  pte_lockptr() calls pmd_page(), which powerpc
- * does not export.
+ * The lock of the table that @pte is in: ptep_lockptr() has come with v6.12. pte_lockptr() calls
+ * pmd_page(), which powerpc does not export.
  */
 static inline spinlock_t *cryo_ptep_lockptr(struct mm_struct *mm, pte_t *pte)
 {
@@ -222,7 +229,10 @@ static inline void cryo_vma_start_write(struct mm_struct *mm, unsigned long addr
 #endif
 }
 
-/* mmap_write_trylock(), which has gone with v6.12; and what begins with that lock since its sequence is a seqcount_t. */
+/*
+ * mmap_write_trylock(), which has gone with v6.12; and what begins with that lock since its
+ * sequence is a seqcount_t.
+ */
 static inline bool cryo_mmap_write_trylock(struct mm_struct *mm)
 {
 	if (!down_write_trylock(&mm->mmap_lock))
@@ -235,8 +245,8 @@ static inline bool cryo_mmap_write_trylock(struct mm_struct *mm)
 }
 
 /*
- * Is a fault being handled under the lock of its area?  Then the lock is given back, and the fault is to be made again, with
- * mmap_lock (VM_FAULT_RETRY).
+ * Is a fault being handled under the lock of its area? Then that is released, and the fault has to
+ * be retried under mmap_lock (VM_FAULT_RETRY).
  */
 static inline bool cryo_fault_left_vma_lock(struct vm_fault *vmf)
 {
@@ -250,15 +260,15 @@ static inline bool cryo_fault_left_vma_lock(struct vm_fault *vmf)
 }
 
 /*
- * Does whoever changes the protection of areas have mmap_lock for writing?  Looked up in the kernels up to this one; of others
- * nobody knows.
+ * Does whoever changes the protection of areas have mmap_lock for writing? Looked up in the kernels
+ * up to this one; of others nobody knows.
  */
 #define CRYO_MPROTECT_LOCKS_MM	(LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0))
 
 /*
- * Is the area being changed by the caller, who has told of that only by what he has locked?  Others may have
- * mmap_lock for writing since v6.17 (a6fde7add78d), when madvise() takes the lock of the area.
- * cryo_vma_changes_works() sees whether that is still so.
+ * Is the area being changed by the caller, who has told of that only by what he has locked? Others
+ * may have mmap_lock for writing since v6.17 (a6fde7add78d), when madvise() takes the lock of the
+ * area. cryo_vma_changes_works() sees whether that is still so.
  */
 static inline bool cryo_vma_changes(struct vm_area_struct *vma)
 {
@@ -274,7 +284,7 @@ static inline bool cryo_vma_changes(struct vm_area_struct *vma)
 #endif
 }
 
-/* Does that tell the truth?  Of any area of the caller's; -EINTR: he is killed. */
+/* Is that reliable? For any area of the caller's; -EINTR: it is killed. */
 static inline int cryo_vma_changes_works(void)
 {
 	struct mm_struct *mm = current->mm;
@@ -296,7 +306,10 @@ static inline int cryo_vma_changes_works(void)
 	return works ? 0 : -EOPNOTSUPP;
 }
 
-/* How often all pages of a large folio together are mapped; inline since v6.10 (05c5323b2a34), not exported before. */
+/*
+ * How often all pages of a large folio together are mapped; inline since v6.10 (05c5323b2a34), not
+ * exported before.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 static inline int cryo_folio_mapcount(struct folio *folio)
 {
@@ -311,7 +324,10 @@ static inline int cryo_folio_mapcount(struct folio *folio)
 
 	for (i = 0; i < n; i++)
 		count += atomic_read(&folio_page(folio, i)->_mapcount) + 1;
-	/* Mapped whole by one and in parts by another, v6.1: each page counts the former as one more. */
+	/*
+	 * Mapped whole by one and in parts by another, v6.1: each page counts the former as one
+	 * more.
+	 */
 	if (PageDoubleMap(&folio->page))
 		count -= n;
 	return count;
@@ -326,13 +342,19 @@ static inline int cryo_any_mapcount(struct folio *folio)
 	return atomic_read(&folio->_mapcount) + 1;
 }
 
-/* One more mapping of an anonymous page, which is not exclusive and no part of a large folio. The lock of a mapping is held. */
+/*
+ * One more mapping of an anonymous page, which is not exclusive and no part of a large folio. The
+ * lock of a mapping is held.
+ */
 static inline void cryo_dup_anon_rmap(struct page *page)
 {
 	atomic_inc(&page_folio(page)->_mapcount);
 }
 
-/* add_mm_counter(MM_ANONPAGES), whose tracepoint is not exported; a percpu counter since v6.2 (f1a7941243c1). */
+/*
+ * add_mm_counter(MM_ANONPAGES), whose tracepoint is not exported; a percpu counter since v6.2
+ * (f1a7941243c1).
+ */
 static inline void cryo_add_anon_pages(struct mm_struct *mm, long n)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
@@ -363,8 +385,8 @@ static inline void cryo_vma_set_flags(struct vm_area_struct *vma, unsigned long 
 }
 
 /*
- * Does anybody map @page?  Of one in a large folio v6.10 and later tell it only for all together: then it is
- * right as often as it is so of the others.
+ * Does anybody map @page? Of one in a large folio v6.10 and later tell it only for all together:
+ * then it is right as often as it is so of the others.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 static inline bool cryo_page_mapped(struct page *page)

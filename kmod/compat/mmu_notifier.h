@@ -11,8 +11,10 @@
 
 enum cryo_mmu_event {
 	CRYO_MMU_OTHER,
-	CRYO_MMU_CLEAR,			/* entries are taken out of the page tables, the area stays */
-	CRYO_MMU_COPY,			/* pages of a private area are write-protected, for a fork() */
+	/* entries are taken out of the page tables, the area stays */
+	CRYO_MMU_CLEAR,
+	/* pages of a private area are write-protected, for a fork() */
+	CRYO_MMU_COPY,
 };
 
 #ifdef CONFIG_MMU_NOTIFIER
@@ -31,15 +33,18 @@ static inline enum cryo_mmu_event cryo_mmu_range(const struct mmu_notifier_range
 	}
 }
 
-/* The beginning of struct mmu_notifier_subscriptions, private to mm/mmu_notifier.c, since v5.5 (984cfe4e2526). */
+/*
+ * The beginning of struct mmu_notifier_subscriptions, private to mm/mmu_notifier.c, since v5.5
+ * (984cfe4e2526).
+ */
 struct cryo_notifier_list {
 	struct hlist_head list;
-	bool has_itree;			/* somebody has subscribed to ranges; for good */
+	bool has_itree;			/* ranges have been subscribed to; never reset */
 };
 
 /*
- * Has anybody but @own and @also (NULL: nobody) subscribed to @mm?  With mmap_lock held: nobody comes to be
- * the first of @list then.  Others may come and go, and are not looked into.
+ * Has anybody but @own and @also (NULL: nobody) subscribed to @mm? With mmap_lock held: nobody
+ * comes to be the first of @list then. Others may come and go, and are not looked into.
  */
 static inline bool cryo_mm_other_notifiers(struct mm_struct *mm, struct mmu_notifier *own,
 					   struct mmu_notifier *also)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * net/netlink/af_netlink.h: getsockopt(2) of netlink sockets takes user memory only, and no call tells
- * whether a dump goes on.
+ * net/netlink/af_netlink.h: getsockopt(2) of netlink sockets takes user memory only, and no call
+ * tells whether a dump goes on.
  */
 #ifndef CRYO_COMPAT_NETLINK_H
 #define CRYO_COMPAT_NETLINK_H

@@ -2,8 +2,9 @@
 /*
  * newest.h - the newest kernel that this version has been tested on
  *
- * The only place that says so: Kbuild, configure and the tools read it here.  A kernel that is newer may keep what
- * compat/ looks into in another way, so the module neither builds nor loads there unless told otherwise.
+ * The only place that says so: Kbuild, configure and the tools read it here. A kernel that is newer
+ * may keep what compat/ looks into in another way, so the module neither builds nor loads there
+ * unless told otherwise.
  */
 #ifndef CRYO_COMPAT_NEWEST_H
 #define CRYO_COMPAT_NEWEST_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* linux/ns_common.h: the type of a namespace, which was one of its operations before ns_common_type() came (v6.18). */
+/*
+ * linux/ns_common.h: the type of a namespace, which was one of its operations before
+ * ns_common_type() came (v6.18).
+ */
 #ifndef CRYO_COMPAT_NS_COMMON_H
 #define CRYO_COMPAT_NS_COMMON_H
 

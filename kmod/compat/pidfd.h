@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* linux/pid.h: pidfd_pid() is not exported; uapi/linux/pidfd.h has what follows since v6.9 and v7.1. */
+/*
+ * linux/pid.h: pidfd_pid() is not exported; uapi/linux/pidfd.h has what follows since v6.9 and
+ * v7.1.
+ */
 #ifndef CRYO_COMPAT_PIDFD_H
 #define CRYO_COMPAT_PIDFD_H
 
@@ -9,7 +12,9 @@
 #include <linux/pidfd.h>
 #include <linux/string.h>
 
-/* The pid of a pidfd, NULL when it is none. A file system of their own since v6.9 (cb12fd8e0dab). */
+/*
+ * The pid of a pidfd, NULL when it is none. A file system of their own since v6.9 (cb12fd8e0dab).
+ */
 static inline struct pid *cryo_pidfd_pid(struct file *file)
 {
 	if (file->f_mode & FMODE_PATH)

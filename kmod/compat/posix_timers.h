@@ -2,8 +2,9 @@
 /*
  * linux/posix-timers.h: timers made by timer_create(2), and the signals that they have queued.
  *
- * v6.13 (6017a158beb1) put the signal's queue entry into the timer and made signals of timers that were
- * deleted or set again void; timers whose signal is ignored are kept in a list since (df7a996b4dab).
+ * v6.13 (6017a158beb1) put the signal's queue entry into the timer and made signals of timers that
+ * were deleted or set again void; timers whose signal is ignored are kept in a list since
+ * (df7a996b4dab).
  */
 #ifndef CRYO_COMPAT_POSIX_TIMERS_H
 #define CRYO_COMPAT_POSIX_TIMERS_H
@@ -15,8 +16,8 @@
 #include <linux/version.h>
 
 /*
- * With siglock: the timer that comes after @last, which is in the list, or the first one; NULL: there is no more.
- * A hash list since v6.11 (aca1dc0ce117).
+ * With siglock: the timer that comes after @last, which is in the list, or the first one; NULL:
+ * there is no more. A hash list since v6.11 (aca1dc0ce117).
  */
 static inline struct k_itimer *cryo_posix_timer_after(struct signal_struct *sig,
 						      struct k_itimer *last)
@@ -31,7 +32,10 @@ static inline struct k_itimer *cryo_posix_timer_after(struct signal_struct *sig,
 #endif
 }
 
-/* With siglock, of one that has been in the list since rcu_read_lock(): is it still, or has another thread deleted it? */
+/*
+ * With siglock, of one that has been in the list since rcu_read_lock(): is it still, or has another
+ * thread deleted it?
+ */
 static inline bool cryo_posix_timer_is_listed(const struct k_itimer *timer)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)

@@ -11,7 +11,10 @@
 /* sched.h has it since v6.12; before, it is in uapi. */
 #include <uapi/linux/sched.h>
 
-/* Threads of the kernel's in a process: of io_uring; and since v6.4 (54e6842d0775) of vhost and others. */
+/*
+ * Threads of the kernel's in a process: of io_uring; and since v6.4 (54e6842d0775) of vhost and
+ * others.
+ */
 #ifdef PF_USER_WORKER
 #define CRYO_PF_WORKER	(PF_IO_WORKER | PF_USER_WORKER)
 #else

@@ -31,7 +31,7 @@ struct cryo_seccomp_copy {
 	void *notif;
 };
 
-/* The newest filter of @task, which is parked: nobody changes them then. */
+/* The newest filter of @task, which is parked: the list does not change then. */
 static inline const struct cryo_seccomp_copy *cryo_seccomp_newest(struct task_struct *task)
 {
 	return (const struct cryo_seccomp_copy *)READ_ONCE(task->seccomp.filter);
@@ -39,8 +39,8 @@ static inline const struct cryo_seccomp_copy *cryo_seccomp_newest(struct task_st
 
 #ifdef CONFIG_SECCOMP_FILTER
 /*
- * Gives the caller @filter, which another thread of it has, in place of its own newest one, which @filter descends from: what
- * clone(2) does for a thread that it makes.  With siglock.
+ * Gives the caller @filter, which another thread of it has, in place of its own newest one, which
+ * @filter descends from: what clone(2) does for a thread that it makes. With siglock.
  */
 static inline void cryo_seccomp_take(struct cryo_seccomp_copy *filter, int depth)
 {

@@ -7,7 +7,9 @@
 #include <linux/swapops.h>
 #include <linux/version.h>
 
-/* Does @pte, neither none nor present, say where in a swap area its page is? leafops.h since v6.19. */
+/*
+ * Does @pte, neither none nor present, say where in a swap area its page is? leafops.h since v6.19.
+ */
 #if __has_include(<linux/leafops.h>)
 #include <linux/leafops.h>
 
@@ -48,8 +50,9 @@ static inline bool cryo_pte_guard(pte_t pte)
 #endif
 
 /*
- * Is what has no soft-dirty bit in swap as it was?  UFFDIO_MOVE, new in v6.8 (adef440691ba), took such entries elsewhere as they were: it
- * sets the bit since v6.16, and in 6.12.117.  Which stable versions before that do is not known here.
+ * Is what has no soft-dirty bit in swap as it was? UFFDIO_MOVE, new in v6.8 (adef440691ba), took
+ * such entries elsewhere as they were: it sets the bit since v6.16, and in 6.12.117. Which stable
+ * versions before that do is not known here.
  */
 static inline bool cryo_swap_entries_tell_changes(void)
 {
@@ -59,7 +62,10 @@ static inline bool cryo_swap_entries_tell_changes(void)
 		LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0));
 }
 
-/* What may have them is known since v6.19 (5dba5cc2e04f); those of the kernel's own kind never have. */
+/*
+ * What may have them is known since v6.19 (5dba5cc2e04f); those of the kernel's own kind never
+ * have.
+ */
 static inline bool cryo_vma_may_have_guards(struct vm_area_struct *vma)
 {
 #ifdef VM_MAYBE_GUARD

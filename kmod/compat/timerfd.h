@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fs/timerfd.c: fdinfo shows 0 as the remaining time of a timer that is overdue, and so hides when it
- * expired.  The timer itself is the first member of the private structure since v3.17 (11ffa9d6065f).
+ * fs/timerfd.c: fdinfo shows 0 as the remaining time of a timer that is overdue, and so hides when
+ * it expired. The timer itself is the first member of the private structure since v3.17
+ * (11ffa9d6065f).
  */
 #ifndef CRYO_COMPAT_TIMERFD_H
 #define CRYO_COMPAT_TIMERFD_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* trace/events/sched.h: sched_process_exit tells whether the last thread of a process exits since v6.16. */
+/*
+ * trace/events/sched.h: sched_process_exit tells whether the last thread of a process exits since
+ * v6.16.
+ */
 #ifndef CRYO_COMPAT_TRACEPOINT_H
 #define CRYO_COMPAT_TRACEPOINT_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* linux/udp.h: options that are bits of udp_flags since v6.7 (a0002127cd746 and others, also in later 6.1 and 6.6). */
+/*
+ * linux/udp.h: options that are bits of udp_flags since v6.7 (a0002127cd746 and others, also in
+ * later 6.1 and 6.6).
+ */
 #ifndef CRYO_COMPAT_UDP_H
 #define CRYO_COMPAT_UDP_H
 

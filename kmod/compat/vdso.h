@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* vdso/datapage.h: what the kernel tells the vdso about its clocks. */
+/* vdso/datapage.h: the clock data that the kernel passes to the vdso. */
 #ifndef CRYO_COMPAT_VDSO_H
 #define CRYO_COMPAT_VDSO_H
 
@@ -18,9 +18,9 @@
 #endif
 
 /*
- * A function that looks at a clock reads seq before and after, and asks the kernel when clock_mode is
- * VDSO_CLOCKMODE_NONE: one that began with the clock as it was begins anew, and does. In a time namespace
- * the page has offsets instead of clocks: false.
+ * A function that looks at a clock reads seq before and after, and asks the kernel when clock_mode
+ * is VDSO_CLOCKMODE_NONE: one that began with the clock as it was begins anew, and does. In a time
+ * namespace the page has offsets instead of clocks: false.
  */
 static inline bool cryo_stop_vdso_clock(struct cryo_vdso_clock *clock)
 {

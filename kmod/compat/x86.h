@@ -25,8 +25,8 @@ static inline bool cryo_x86_lam(struct mm_struct *mm)
 }
 
 /*
- * The registers of a task that is off its CPU. Behind the task since v6.16 55bc30f2e34d: x86_task_fpu(), which is a
- * function, and not exported, with CONFIG_X86_DEBUG_FPU.
+ * The registers of a task that is off its CPU. Behind the task since v6.16 55bc30f2e34d:
+ * x86_task_fpu(), which is a function, and not exported, with CONFIG_X86_DEBUG_FPU.
  */
 static inline struct fpu *cryo_x86_fpu(struct task_struct *task)
 {
@@ -37,7 +37,9 @@ static inline struct fpu *cryo_x86_fpu(struct task_struct *task)
 #endif
 }
 
-/* State components that are only there on demand (AMX) and that the process of @task has asked for. */
+/*
+ * State components that are only there on demand (AMX) and that the process of @task has asked for.
+ */
 static inline u64 cryo_x86_requested_registers(struct task_struct *task)
 {
 	struct fpu *fpu = cryo_x86_fpu(task->group_leader);

@@ -9,27 +9,33 @@
  * for want of a better answer is made one that is restarted.
  *
  * Rules for threads that do not come by themselves:
- *  - stopped by job control: they stay where they are, which is at rest; their
- *    work stays queued, so that a SIGCONT finds them parked, and makes what has been seen of them worthless;
- *  - stopped by a tracer: they may stand before a system call or in the middle of one, which they go on with first when the
- *    tracer lets them go.  They are not at rest: refused by name after a moment, or, with CRYO_CKPT_PTRACED_ALLOW, waited for;
+ *  - stopped by job control: they stay where they are, which is at rest; their work stays queued,
+ *    so that a SIGCONT finds them parked, and makes what has been seen of them worthless;
+ *  - stopped by a tracer: they may stand before a system call or in the middle of one, which they
+ *    go on with first when the tracer lets them go. They are not at rest: refused by name after a
+ *    moment, or, with CRYO_CKPT_PTRACED_ALLOW, waited for;
  *  - exiting: left out, they will be gone;
  *  - uninterruptible (state D), waiting in vfork(): waited for until the freeze's
  *    own time limit, then named.  A vfork() child is not asked before it has memory
  *    of its own: its parent does not come to rest earlier;
- *  - who waits uninterruptibly for others in scope (a vfork() child that waits, too; a permission event of fanotify): those that
- *    answer by descriptors known for it are asked last; else all are let go after a while, and asked again;
+ *  - who waits uninterruptibly for others in scope (a vfork() child that waits, too; a permission
+ *    event of fanotify): those that answer by descriptors known for it are asked last; else all are
+ *    let go after a while, and asked again;
  *  - with requests of io_uring under way: waited for during a second, then parked all the same, and
- *    refused by name; in the same way, before anybody is asked, it is waited for what unsettled.c knows,
- *    and if they have begun with such a thing until they are parked, they are let go and asked again;
- *  - io_uring workers, those of vhost and other kernel helpers: never return to user mode, left out;
- *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but run
- *    works.  They are asked last, when nobody gives them anything to do, and are let go again for as
- *    long as what they have submitted is under way;
- *  - in the middle of a call in which the kernel runs works, or of their own end: they go on, and are asked again.  What they wait for
- *    there may be somebody in scope who has come: after a while without anybody new, all are let go for that, and asked again;
- *  - those that have become somebody else since they were asked, by exec() or setuid(): they see that themselves
- *    before they wait, and go on; they are asked again if the requester may still trace them, or the request fails;
+ *    refused by name; in the same way, before any is asked, it is waited for what unsettled.c
+ *    knows, and if they have begun with such a thing until they are parked, they are let go and
+ *    asked again;
+ *  - io_uring workers, those of vhost and other kernel helpers: never return to user mode, left
+ *    out;
+ *  - threads of the kernel that submit for a ring (IORING_SETUP_SQPOLL): they do not either, but
+ *    run works. They are asked last, when nothing is submitted to them, and are let go again
+ *    for as long as what they have submitted is under way;
+ *  - in the middle of a call in which the kernel runs works, or of their own end: they go on, and
+ *    are asked again. What they wait for there may be somebody in scope who has come: after a while
+ *    without anybody new, all are let go for that, and asked again;
+ *  - those that have changed their identity since they were asked, by exec() or setuid(): they see
+ *    that themselves before they wait, and go on; they are asked again if the requester may still
+ *    trace them, or the request fails;
  *  - the requester itself, in a checkpoint of its own process: is where it is, in
  *    CRYO_CKPT_RUN, and is captured as if that had returned.
  */
@@ -59,7 +65,8 @@
 
 #define URING_WAIT_MS	1000	/* for requests of io_uring to end */
 #define TRACED_WAIT_MS	100U	/* for a tracer to let go whom it has stopped */
-#define STUCK_MS	200U	/* until somebody in uninterruptible sleep is taken for one who waits for those that have parked */
+/* until a thread in uninterruptible sleep is taken to wait for parked ones */
+#define STUCK_MS	200U
 #define SETTLE_WAIT_MS	500U	/* for what is about to end by itself, see unsettled.c */
 
 static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
@@ -70,7 +77,7 @@ static int say_not_traceable(struct cryo_proc *proc, struct task_struct *task)
 	return -EPERM;
 }
 
-/* One that has gone meanwhile, of which Yama says that nobody may trace it, is not missed. */
+/* One that has exited meanwhile, for which Yama denies tracing, is not missed. */
 static int refuse_thread(struct cryo_proc *proc, struct task_struct *task)
 {
 	return pid_alive(task) ? say_not_traceable(proc, task) : 0;
@@ -83,7 +90,7 @@ static int add_thread(struct cryo_proc *proc, struct task_struct *task, bool pol
 
 	if (!p)
 		return -ENOMEM;
-	/* First, so that the answer is about nobody later than this one. */
+	/* First, so that the answer is not about a later identity. */
 	cryo_identity_note(&p->asked, task);
 	if (!cryo_may_trace(task)) {
 		cryo_identity_put(&p->asked);
@@ -130,7 +137,9 @@ static bool thread_wanted(void *arg, struct task_struct *task)
 	return !cryo_is_vfork_child(task, cryo_proc_is_named(proc));
 }
 
-/* Those of @proc that have not been asked. Some, if others come and go as fast as they are found. */
+/*
+ * Those of @proc that have not been asked. Some, if others come and go as fast as they are found.
+ */
 static int add_threads(struct cryo_proc *proc, bool pollers, unsigned int *spare)
 {
 	struct cryo_thread_walk walk = { .member = proc->leader };
@@ -195,8 +204,8 @@ static int request_park_all(struct cryo_request *req)
 }
 
 /*
- * While some have not come: those that went on because they have changed are asked about again, and of those that have come one
- * of each process, which may not be dumpable any more.
+ * While some have not come: those that went on because they have changed are asked about again, and
+ * of those that have come one of each process, which may not be dumpable any more.
  */
 static int check_arrived(struct cryo_request *req)
 {
@@ -255,7 +264,10 @@ static unsigned int count_pending(struct cryo_request *req)
 	return smp_load_acquire(&req->pending);
 }
 
-/* Wait until no thread is pending. Returns 0, or why not; -EAGAIN: they may have to wait for those that have come. */
+/*
+ * Wait until no thread is pending. Returns 0, or why not; -EAGAIN: they may have to wait for those
+ * that have come.
+ */
 static int wait_pending(struct cryo_request *req, unsigned long limit)
 {
 	unsigned long traced_limit = jiffies + msecs_to_jiffies(TRACED_WAIT_MS);
@@ -324,7 +336,10 @@ static bool resumed(const struct cryo_parked *p)
 	return smp_load_acquire(&p->state) == CRYO_PARK_GONE && READ_ONCE(p->changed);
 }
 
-/* Those that went on because they have changed are found and asked again. Returns how many there are, beside those @within a call. */
+/*
+ * Those that went on because they have changed are found and asked again. Returns how many there
+ * are, beside those @within a call.
+ */
 static int forget_changed(struct cryo_request *req, unsigned int *within)
 {
 	struct cryo_parked *p, *next;
@@ -345,7 +360,10 @@ static int forget_changed(struct cryo_request *req, unsigned int *within)
 	return n;
 }
 
-/* @at_stop: is one of them at a stop? Its tracer lets it go at once, maybe, and it makes its call again. */
+/*
+ * @at_stop: is one of them at a stop? Its tracer lets it go at once, maybe, and it makes its call
+ * again.
+ */
 static bool any_within(struct cryo_request *req, bool *at_stop)
 {
 	struct cryo_parked *p;
@@ -362,7 +380,10 @@ static bool any_within(struct cryo_request *req, bool *at_stop)
 	return any;
 }
 
-/* A call takes what it takes.  Returns why it is not waited for any more; then those that are in one are known, and named. */
+/*
+ * A call takes what it takes. Returns why it is not waited for any more; then those that are in one
+ * are known, and named.
+ */
 static int wait_for_calls(struct cryo_request *req, unsigned long limit)
 {
 	bool at_stop;
@@ -381,8 +402,8 @@ static int wait_for_calls(struct cryo_request *req, unsigned long limit)
 }
 
 /*
- * Those in the middle of a call are asked again and again, which is nothing @new.  Returns whether that has been all for so long that
- * they may have to wait for those that have come.
+ * Those in the middle of a call are asked again and again, which is nothing @new. Returns whether
+ * that has been all for so long that they may have to wait for those that have come.
  */
 static bool only_calls(struct cryo_request *req, unsigned int new, unsigned int within)
 {
@@ -406,7 +427,10 @@ static int freeze_once(struct cryo_request *req, unsigned long limit)
 	if (threads < 0)
 		return threads;
 	cryo_point("asked");
-	/* Those that were in the middle of a call have been asked a moment ago: they are to say whether they are still there. */
+	/*
+	 * Those that were in the middle of a call have been asked a moment ago: they are to say
+	 * whether they are still there.
+	 */
 	err = wait_pending(req, req->within ? limit + msecs_to_jiffies(STUCK_MS) : limit);
 	err = err ?: wait_for_calls(req, limit);
 	if (err)
@@ -472,7 +496,7 @@ static unsigned int freeze_ms(struct cryo_request *req)
 	return req->args.freeze_ms ?: CRYO_FREEZE_DEFAULT_MS;
 }
 
-/* Nobody else's waits for a requester's patience. */
+/* Without CAP_SYS_ADMIN, a requester cannot keep processes waiting for longer than that. */
 static void bound_freeze(struct cryo_request *req)
 {
 	unsigned int most = cryo_few(freeze_ms, CRYO_FREEZE_MAX_MS);
@@ -511,13 +535,13 @@ static int freeze_all(struct cryo_request *req, unsigned long limit)
 		n = freeze_once(req, limit);
 		if (n < 0 || (!n && req->all_asked))
 			break;
-		/* Who answers may make processes all the time himself. */
+		/* The one that answers may itself create processes all the time. */
 		req->all_asked |= !n || time_after(jiffies, answered);
 		n = cryo_request_interrupted(req);
 		if (n)
 			return n;
 		threads = threads ?: req->threads;
-		/* Who is in the middle of a call is named by the next look. */
+		/* A thread in the middle of a call is named by the next pass. */
 		if ((time_after(jiffies, limit) && !req->within) ||
 		    cryo_freeze_overrun(req, threads))
 			return log_cannot_freeze(req);
@@ -546,9 +570,10 @@ static int sleep_while_thawed(struct cryo_request *req, unsigned int ms)
 }
 
 /*
- * Not in the middle of what cannot be saved but will be over soon.  That may begin again just before all are at rest: then
- * they are let go once more.  Who was in the middle of it for all the time that we can wait will not end it.  So it is with those
- * that wait for somebody who has parked: they have to begin anew, each time with more patience.
+ * Not in the middle of what cannot be saved but will be over soon. That may begin again just before
+ * all are at rest: then they are let go once more. Who was in the middle of it for all the time
+ * that we can wait will not end it. So it is with those that wait for somebody who has parked: they
+ * have to begin anew, each time with more patience.
  */
 static int freeze_settled(struct cryo_request *req, unsigned long limit, bool settle)
 {

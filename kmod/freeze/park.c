@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * park.c - what one thread does that is brought to rest: its task work, how it is queued, and how it is given up
+ * park.c - what one thread does that is brought to rest: its task work, how it is queued, and how
+ * it is given up
  *
  * All but cryo_park_request() and cryo_park_cancel() runs in the thread itself.
  */
@@ -70,26 +71,27 @@ void cryo_settle_parked(struct cryo_parked *p, enum cryo_park_state state)
 	wake_up(&p->req->park_wait);
 }
 
-/* The capture has an end as soon as it notices. Returns whether nobody has said so before. */
+/* The capture has an end as soon as it notices. Returns whether this is the first to say so. */
 static bool note_lost(struct cryo_parked *p, bool continued)
 {
 	bool first;
 
 	lockdep_assert_held(&p->req->park_lock);
-	/* One that has been let go may come late, and is nobody's business any more. */
+	/* One that has been released may arrive late, and does not count any more. */
 	first = p->req->looking && !p->req->lost && !READ_ONCE(p->let_go);
 	if (first) {
 		p->req->lost_continued = continued;
-		/* Who sees that somebody is lost sees why. */
+		/* A reader that sees one lost sees the reason, too. */
 		smp_store_release(&p->req->lost, p->proc);
 	}
 	return first;
 }
 
 /*
- * What the capture knows of a thread is worthless from now on, and the thread goes: not before the capture has taken
- * its hands off it, or its stack and more of it would go meanwhile.  Not killable, as it has been killed; but the
- * capture is told to give up, and is got out of what it may be waiting for.
+ * What the capture knows of a thread is worthless from now on, and the thread goes: not before the
+ * capture has taken its hands off it, or its stack and more of it would go meanwhile. Not killable,
+ * as it has been killed; but the capture is told to give up, and is got out of what it may be
+ * waiting for.
  */
 static void park_exit_killed(struct cryo_parked *p)
 {
@@ -116,9 +118,10 @@ static bool park_later(struct cryo_parked *p)
 }
 
 /*
- * The works of a thread run newest first, and what close() leaves undone is one: a file that is closed already, but
- * still counts as the end of a pipe, or keeps a lock.  It is released first, and what that leaves in its turn.  Not
- * without end, if somebody gives the thread new works all the time.
+ * The works of a thread run newest first, and what close() leaves undone is one: a file that is
+ * closed already, but still counts as the end of a pipe, or keeps a lock. It is released first, and
+ * what that leaves in its turn. Not without end, if new works are queued all the
+ * time.
  */
 static bool wait_for_works(struct cryo_parked *p)
 {
@@ -149,7 +152,10 @@ static void stay_parked(struct cryo_parked *p)
 	bool first;
 
 	spin_lock_irq(&p->req->park_lock);
-	/* On the way here it may have begun with a signal's handler: registers and pending signals are not what they were. */
+	/*
+	 * On the way here it may have begun with a signal's handler: registers and pending signals
+	 * are not what they were.
+	 */
 	first = p->state == CRYO_PARK_STOPPED && note_lost(p, true);
 	cryo_set_park_state(p, CRYO_PARK_PARKED);
 	spin_unlock_irq(&p->req->park_lock);
@@ -162,7 +168,9 @@ static void stay_parked(struct cryo_parked *p)
 		park_exit_killed(p);
 }
 
-/* It counted as arrived while it was stopped: what has been seen of it is worthless from here on. */
+/*
+ * It counted as arrived while it was stopped: what has been seen of it is worthless from here on.
+ */
 static void note_continued(struct cryo_parked *p)
 {
 	bool first;
@@ -175,8 +183,8 @@ static void note_continued(struct cryo_parked *p)
 }
 
 /*
- * Its parent waits for it, uninterruptibly, and would not come to rest while it is parked. Who has been named is asked all the same,
- * to be refused by name.
+ * Its parent waits for it, uninterruptibly, and would not come to rest while it is parked. Who has
+ * been named is asked all the same, to be refused by name.
  */
 bool cryo_is_vfork_child(struct task_struct *task, bool named)
 {
@@ -184,9 +192,10 @@ bool cryo_is_vfork_child(struct task_struct *task, bool named)
 }
 
 /*
- * Has become one that the requester was not asked about, or turns out to be a vfork() child: the kernel notes that after others can
- * find it, and before it runs.  As if it had not been asked: see forget_changed().  Works that others have queued may change it
- * between a stop and here: then it may be looked at, and goes on when that is over.
+ * Has become one that the requester was not asked about, or turns out to be a vfork() child: the
+ * kernel notes that after others can find it, and before it runs. As if it had not been asked: see
+ * forget_changed(). Works that others have queued may change it between a stop and here: then it
+ * may be looked at, and goes on when that is over.
  */
 static void unpark_unwanted(struct cryo_parked *p)
 {
@@ -207,8 +216,9 @@ static void unpark_unwanted(struct cryo_parked *p)
 }
 
 /*
- * What has told the thread of the work would end the call, or the wait of its tracer's stop, for nothing; but where it has ended the call
- * already.  Whoever tells it of another work adds that before.
+ * What has told the thread of the work would end the call, or the wait of its tracer's stop, for
+ * nothing; but where it has ended the call already. Whoever tells it of another work adds that
+ * before.
  */
 static void defer_park_in_syscall(struct cryo_parked *p)
 {
@@ -223,16 +233,20 @@ static void defer_park_in_syscall(struct cryo_parked *p)
 		set_thread_flag(TIF_NOTIFY_SIGNAL);
 }
 
-/* Has its process begun to end?  It stays, and is not at rest, until the last of its threads has ended: see look_at_proc(). */
+/*
+ * Has its process begun to end? It stays, and is not at rest, until the last of its threads has
+ * ended: see look_at_proc().
+ */
 static bool is_process_ending(void)
 {
 	return READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT;
 }
 
 /*
- * do_exit() runs works before it says that the thread is exiting: it waits for requests of io_uring that it has cancelled.  exit(2) is
- * told by its number.  Here are those that a signal kills alone, as execve(2) of another thread does with all others, and those that
- * seccomp kills, in whatever call.
+ * do_exit() runs works before it says that the thread is exiting: it waits for requests of io_uring
+ * that it has cancelled. exit(2) is told by its number. Here are those that a signal kills alone,
+ * as execve(2) of another thread does with all others, and those that seccomp kills, in whatever
+ * call.
  */
 static bool is_ending(void)
 {
@@ -241,8 +255,9 @@ static bool is_ending(void)
 }
 
 /*
- * The task work: runs in the thread itself, on its way to user mode; but for a few places where the kernel runs works in the middle of
- * a call, which has no result yet.  Whoever is there is asked again.
+ * The task work: runs in the thread itself, on its way to user mode; but for a few places where the
+ * kernel runs works in the middle of a call, which has no result yet. Whoever is there is asked
+ * again.
  */
 static void park_thread(struct callback_head *work)
 {
@@ -291,8 +306,9 @@ put:
 /*
  * A core dump to a pipe would be cut short by a work: who has begun with one is not asked.
  *
- * What an architecture sets to have all registers given back looks like a signal.  Who begins to wait before the work is there has
- * nothing that it could be made again by: nobody of this machine is to take the CPU in between.
+ * What an architecture sets to have all registers given back looks like a signal. Who begins to
+ * wait before the work is there has nothing that it could be made again by: nobody of this machine
+ * is to take the CPU in between.
  */
 static int queue_parking(struct cryo_parked *p)
 {
@@ -335,8 +351,9 @@ void cryo_park_request(struct cryo_parked *p)
 }
 
 /*
- * Who stands where a tracer has stopped it is about to begin a call, or in the middle of one, and would end it for a flag that nobody
- * needs any more.  It cannot go on meanwhile, as that takes the lock, too.
+ * Who stands where a tracer has stopped it is about to begin a call, or in the middle of one, and
+ * would end it for a flag that is not needed any more. It cannot go on meanwhile, as that takes the
+ * lock, too.
  */
 static void unflag_traced(struct task_struct *task)
 {
@@ -345,7 +362,7 @@ static void unflag_traced(struct task_struct *task)
 		return;
 	clear_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
 	cryo_arch_forget_park(task);
-	/* Who gives it another work adds that first, and sets the flag then. */
+	/* Other code that queues a work adds that first, and sets the flag then. */
 	smp_mb__after_atomic();
 	if (task_work_pending(task))
 		set_tsk_thread_flag(task, TIF_NOTIFY_SIGNAL);
@@ -364,8 +381,9 @@ static bool cancel_park_work(struct cryo_parked *p, bool locked)
 }
 
 /*
- * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server), or is frozen, and is asked again and
- * again: more works are not left with the threads of one user than this.  No other user's are taken back for that.
+ * Who sleeps uninterruptibly may do so for as long as his user likes (a page from a FUSE server),
+ * or is frozen, and is asked again and again: more works are not left with the threads of one user
+ * than this. No other user's are taken back for that.
  */
 static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
 {
@@ -377,10 +395,12 @@ static bool may_leave(struct cryo_parked *p, struct cryo_user *user)
 }
 
 /*
- * One that has been told to look at its works, and that runs or waits, may see that in the middle of a call, which ends with EINTR
- * then: it has to come here, so that the call is made one that is restarted, and goes on at once.  Who is in uninterruptible sleep
- * may be there for long, and is mostly past its call when it looks; so is who is stopped by job control.  Who is in the freezer of a
- * control group of version 1 may be there for long, too, and goes on in the call that it waits in, whatever that is.
+ * One that has been told to look at its works, and that runs or waits, may see that in the middle
+ * of a call, which ends with EINTR then: it has to come here, so that the call is made one that is
+ * restarted, and goes on at once. Who is in uninterruptible sleep may be there for long, and is
+ * mostly past its call when it looks; so is who is stopped by job control. Who is in the freezer of
+ * a control group of version 1 may be there for long, too, and goes on in the call that it waits
+ * in, whatever that is.
  */
 static bool must_park(struct cryo_parked *p, struct cryo_user *user)
 {
@@ -402,14 +422,17 @@ void cryo_park_cancel(struct cryo_parked *p)
 	struct cryo_user *user = pending ? cryo_user_of(p->asked.cred) : NULL;
 	struct sighand_struct *sighand;
 
-	/* With it no tracer lets go between the question and what is done. Not of one that has been released. */
+	/*
+	 * With it no tracer lets go between the question and what is done. Not of one that has been
+	 * released.
+	 */
 	sighand = p->self || p->poller ? NULL : cryo_lock_sighand(p->task);
 	comes = must_park(p, user);
 	taken = !comes && cancel_park_work(p, sighand);
 	if (sighand)
 		cryo_unlock_sighand(sighand);
 	cryo_user_put(user);
-	/* Nobody is left who would say so, and a later freeze counts those that have not. */
+	/* It cannot settle itself any more, and a later freeze counts those not settled. */
 	if (comes || taken)
 		cryo_settle_parked(p, CRYO_PARK_GONE);
 	if (taken) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* park.h - what is asked of one thread that is brought to rest, for those who ask (freeze.c) */
+/* park.h - the interface for parking one thread, for freeze.c */
 #ifndef CRYO_FREEZE_PARK_H
 #define CRYO_FREEZE_PARK_H
 
@@ -11,7 +11,8 @@ struct task_struct;
 
 /**
  * cryo_parked_put() - give a reference back
- * @p: the record, which goes with the last one, and with it its references to the task and the request
+ * @p: the record, which goes with the last one, and with it its references to the task and the
+ *	request
  */
 void cryo_parked_put(struct cryo_parked *p);
 
@@ -20,8 +21,8 @@ void cryo_set_park_state(struct cryo_parked *p, enum cryo_park_state state);
 void cryo_settle_parked(struct cryo_parked *p, enum cryo_park_state state);
 
 /*
- * Is it a vfork() child, for which its parent waits? @named: whether it belongs to the process named
- * by the caller, and is to be parked all the same.
+ * Is it a vfork() child, for which its parent waits? @named: whether it belongs to the process
+ * named by the caller, and is to be parked all the same.
  */
 bool cryo_is_vfork_child(struct task_struct *task, bool named);
 

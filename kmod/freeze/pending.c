@@ -73,7 +73,9 @@ void cryo_freeze_name_within(struct cryo_request *req)
 	}
 }
 
-/* Are all that have not come in uninterruptible sleep, in which they may wait for somebody who has? */
+/*
+ * Are all that have not come in uninterruptible sleep, in which they may wait for one that has?
+ */
 bool cryo_freeze_stuck(struct cryo_request *req)
 {
 	bool parked = false, waits = false;
@@ -94,7 +96,10 @@ bool cryo_freeze_stuck(struct cryo_request *req)
 	return waits && parked;
 }
 
-/* Have more processes or threads come and gone than are kept, beside the @threads that the first look has found? */
+/*
+ * Have more processes or threads come and gone than are kept, beside the @threads that the first
+ * look has found?
+ */
 bool cryo_freeze_overrun(struct cryo_request *req, unsigned int threads)
 {
 	struct cryo_parked *p;
@@ -117,7 +122,9 @@ void cryo_freeze_name_pending(struct cryo_request *req)
 
 bool cryo_task_on_cpu(struct task_struct *task)
 {
-	/* Pairs with the store in finish_task(): once it is off the CPU, its registers are saved. */
+	/*
+	 * Pairs with the store in finish_task(): once it is off the CPU, its registers are saved.
+	 */
 	return smp_load_acquire(&task->on_cpu);
 }
 

@@ -2,9 +2,10 @@
 /*
  * unsettled.c - what processes are about to finish by themselves
  *
- * Some of what cannot be saved is there for a moment only: an event of fanotify that has not been read or
- * answered, what the kernel has answered by netlink (getaddrinfo(3) asks it for addresses each time), a connection that
- * is being made.  Those who are parked finish nothing, so they get time for that before (freeze.c).
+ * Some of what cannot be saved is there for a moment only: an event of fanotify that has not been
+ * read or answered, what the kernel has answered by netlink (getaddrinfo(3) asks it for addresses
+ * each time), a connection that is being made. Those who are parked finish nothing, so they get
+ * time for that before (freeze.c).
  */
 #include <linux/net.h>
 #include <linux/sched/task.h>
@@ -88,7 +89,10 @@ bool cryo_freeze_unsettled(struct cryo_request *req)
 	return false;
 }
 
-/* Who answers others is asked to park when they have: they would wait for it. Returns whether there is somebody. */
+/*
+ * Who answers others is asked to park when they have: they would wait for it. Returns whether there
+ * is somebody.
+ */
 bool cryo_find_answerers(struct cryo_request *req)
 {
 	struct cryo_proc *proc;
@@ -103,7 +107,10 @@ bool cryo_find_answerers(struct cryo_request *req)
 	return any;
 }
 
-/* Who is parked finishes nothing, and somebody may be waiting for it. Not for long. Returns whether it is finished. */
+/*
+ * A parked thread finishes nothing, and others may be waiting for it. Not for long. Returns whether
+ * it is finished.
+ */
 bool cryo_wait_until_settled(struct cryo_request *req, unsigned long limit)
 {
 	while (cryo_freeze_unsettled(req)) {

@@ -20,7 +20,7 @@ int cryo_map_init(void);
 /**
  * cryo_map_exit() - end them
  *
- * Nobody has mapped memory any more.
+ * No process has mapped memory any more.
  */
 void cryo_map_exit(void);
 
@@ -31,7 +31,7 @@ void cryo_map_exit(void);
  *
  * Memory that was not mapped from a context lacks nothing.
  *
- * Return: 0, -ESRCH when nobody else has the memory any more, or another errno.
+ * Return: 0, -ESRCH when no process has the memory any more, or another errno.
  */
 int cryo_map_complete(struct cryo_request *req, struct mm_struct *mm);
 

@@ -21,7 +21,7 @@
 
 /* ---- map_table.c: where the pages of an area are in the file ---- */
 
-/* The context, or an ancestor of it. Nobody can write to it as long as this exists. */
+/* The context, or an ancestor of it. It cannot be written to as long as this exists. */
 struct cryo_map_source {
 	struct kref ref;
 	struct file *file;		/* counted */
@@ -31,7 +31,7 @@ struct cryo_map_source {
  * cryo_map_source_get() - the file that a descriptor of the caller is, for mapping
  * @fd: the descriptor
  *
- * Nobody can write to it as long as that exists.
+ * It cannot be written to as long as that exists.
  *
  * Context: May sleep.
  *
@@ -70,11 +70,11 @@ struct cryo_map_bits {
 	unsigned long end;
 };
 
-/* What tells an area of a context from all others. */
+/* What identifies an area of a context. */
 struct cryo_map_key {
 	dev_t dev;
 	u64 ino;
-	kuid_t uid;			/* who has restarted it */
+	kuid_t uid;			/* the user that restarted it */
 	u64 offset;			/* of its first page in the file */
 	unsigned long start;		/* its address */
 	unsigned long base;		/* vm_pgoff of its first page */
@@ -84,49 +84,59 @@ struct cryo_map_key {
 struct cryo_map_table {
 	struct kref ref;
 	struct cryo_map_key key;
-	struct cryo_map_source **sources;	/* by number: counted those that chunks are of, others NULL */
+	/* by number: counted those that chunks are of, others NULL */
+	struct cryo_map_source **sources;
 	u32 nr_sources;
 	unsigned long base;		/* vm_pgoff of the area's first page */
 	pid_t pid;			/* of the process, for messages */
 	unsigned long bits;		/* pages in runs */
 	/*
-	 * A bit per page in the file: it has come, or has been dropped, so that what is missing is zero.
-	 * A page that is not missing may have no bit yet. Set by atomic operations, never cleared.
+	 * A bit per page in the file: it has come, or has been dropped, so that what is missing is
+	 * zero. A page that is not missing may have no bit yet. Set by atomic operations, never
+	 * cleared.
 	 */
 	unsigned long *settled;
 	atomic_long_t unsettled;	/* bits that are not set */
 	atomic_long_t given;		/* pages that have come without a bit */
 	size_t bytes;			/* of memory that all of this takes */
-	struct mem_cgroup *memcg;	/* counted: who pays for what comes into the page cache, whoever reads it */
+	/* counted: is charged for what is read into the page cache, whichever task reads it */
+	struct mem_cgroup *memcg;
 	unsigned int nr_vmas;		/* that have it; under the lock of struct cryo_map_mm */
 	bool complete;			/* likewise: counted in its @incomplete no more */
 	struct cryo_map_chunk *chunks;
 	u8 *states;			/* of each chunk: enum cryo_map_state */
 	struct cryo_map_table_run *runs;
-	struct cryo_map_bits *first;	/* come before others in the background; ascending, not empty */
+	/* come before others in the background; ascending, not empty */
+	struct cryo_map_bits *first;
 	u32 nr_runs;
 	u32 nr_chunks;
 	u32 nr_first;
-	struct cryo_map_bits tried;	/* of these bits, what others have has come; under mmap_lock */
+	/* of these bits, what others have has come; under mmap_lock */
+	struct cryo_map_bits tried;
 	struct work_struct look_ahead;	/* has a reference while it is queued */
-	u32 behind;			/* the chunk behind which that looks; U32_MAX: it never has */
-	unsigned long behind_bit;	/* a bit of @first that is in it; @bits: it goes by number */
+	/* the chunk behind which that looks; U32_MAX: it never has */
+	u32 behind;
+	/* a bit of @first that is in it; @bits: it goes by number */
+	unsigned long behind_bit;
 };
 
 enum cryo_map_state {
 	CRYO_MAP_UNKNOWN,
-	CRYO_MAP_BUSY,			/* somebody is comparing it */
+	CRYO_MAP_BUSY,			/* it is being compared */
 	CRYO_MAP_GOOD,
 	CRYO_MAP_BAD,
 };
 
-/* Need nobody be waited for to know whether it is good? */
+/* Is it known without waiting whether it is good? */
 static inline bool cryo_map_is_known(struct cryo_map_table *t, u32 chunk)
 {
 	return READ_ONCE(t->states[chunk]) >= CRYO_MAP_GOOD;
 }
 
-/* May a worker have memory charged to who pays for @t? May sleep; gives back what can be read again. */
+/*
+ * May a worker have memory charged to who pays for @t? May sleep; gives back what can be read
+ * again.
+ */
 bool cryo_map_has_room(struct cryo_map_table *t);
 
 /**
@@ -168,15 +178,19 @@ struct cryo_map_mm {
 	struct mm_struct *mm;		/* mmgrab() */
 	struct pid *owner;		/* counted: the process */
 	struct cryo_user *user;		/* counted */
-	u64 number;			/* sequence number: the younger waits for the older (lock order) */
+	/* sequence number: the younger waits for the older (lock order) */
+	u64 number;
 	struct mmu_notifier notifier;
 	spinlock_t lock;		/* protects @vmas, and what is said so of */
-	struct list_head vmas;		/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
+	/* of struct cryo_map_vma; changed with mmap_lock, too, while @mm has users */
+	struct list_head vmas;
 	unsigned int nr_tables;		/* that there ever were; under mmap_lock */
 	size_t bytes;			/* of tables that VMAs have; under @lock */
 	unsigned int incomplete;	/* of these: pages are missing; under @lock */
-	struct cryo_map_vma *spare;	/* for an area that is about to be cut in two; under mmap_lock */
-	struct cryo_map_vma *used;	/* where the process has last waited for a page, or NULL; under mmap_lock */
+	/* for an area that is about to be cut in two; under mmap_lock */
+	struct cryo_map_vma *spare;
+	/* where the process has last waited for a page, or NULL; under mmap_lock */
+	struct cryo_map_vma *used;
 	bool first_over;		/* all pages that come first have come; under mmap_lock */
 	bool populates;			/* in the background, from when the process goes on */
 	struct delayed_work populate;
@@ -200,7 +214,8 @@ struct cryo_map_vma {
 	unsigned long used;		/* the bit behind the pages that came then */
 	unsigned long window;		/* ... and how many were to come */
 	bool copied;			/* its page tables have been copied, for a child */
-	bool settles;			/* the holder of mmap_lock sets bits for the pages that it loads */
+	/* the holder of mmap_lock sets bits for the pages that it loads */
+	bool settles;
 };
 
 void cryo_map_get(struct cryo_map_mm *map);
@@ -251,7 +266,7 @@ void cryo_map_poison(struct vm_area_struct *vma);
  * cryo_map_is_poisoned() - could an area not be given to a child?
  * @vma: the area
  *
- * Whoever touches it gets SIGBUS.
+ * An access to it raises SIGBUS.
  *
  * Context: With mmap_lock.
  *
@@ -298,13 +313,13 @@ void cryo_map_convert_later(struct cryo_map_mm *map);
  */
 void cryo_map_start(void);
 
-/* ---- map_places.c: who has the same areas ---- */
+/* ---- map_places.c: which processes have the same areas ---- */
 
-#define CRYO_MAP_PEERS	4U	/* who are asked for a page, the oldest first */
+#define CRYO_MAP_PEERS	4U	/* processes that are searched for a page, the oldest first */
 
 /* What is locked while an area is made. */
 struct cryo_map_joining {
-	struct mm_struct *peer;		/* who has it, too, counted; or NULL */
+	struct mm_struct *peer;		/* another memory that has it, counted; or NULL */
 	bool locked;			/* no other process of the user's makes one */
 };
 

@@ -2,16 +2,18 @@
 /*
  * map_area.c - areas of anonymous memory whose pages have not come yet
  *
- * The area is anonymous and stays so (it has no file), but has operations: so a fault in an entry of the page
- * tables where nothing is comes here, and what is given becomes an anonymous page, which reclaim, migration
- * and fork() treat as any other.  An entry where nothing is means that the page has not come yet, unless its
- * bit in `settled` says that it has, or that the program has dropped it: then it is zero.  The program drops pages
- * by calls that take entries out of page tables, of which a notifier is told.
+ * The area is anonymous and stays so (it has no file), but has operations: so a fault in an entry
+ * of the page tables where nothing is comes here, and what is given becomes an anonymous page,
+ * which reclaim, migration and fork() treat as any other. An entry where nothing is means that the
+ * page has not come yet, unless its bit in `settled` says that it has, or that the program has
+ * dropped it: then it is zero. The program drops pages by calls that take entries out of page
+ * tables, of which a notifier is told.
  *
- * What would need to know of pages that have not come is given all of them first: a fork(), a mremap(),
- * a checkpoint.  When all have come, the area loses its operations.
+ * What would need to know of pages that have not come is given all of them first: a fork(), a
+ * mremap(), a checkpoint. When all have come, the area loses its operations.
  *
- * vm_pgoff is nothing that an ordinary area has, so that none is ever merged with this one in whole or in part.
+ * vm_pgoff is nothing that an ordinary area has, so that none is ever merged with this one in whole
+ * or in part.
  */
 #include <linux/hashtable.h>
 #include <linux/highmem.h>
@@ -40,7 +42,7 @@
 
 static DEFINE_HASHTABLE(maps, 8);
 static u64 nr_made;
-/* Protects both. Nobody waits for anything under it: it is the same for all users. */
+/* Protects both. Never held while waiting: it is the same for all users. */
 static DEFINE_SPINLOCK(maps_lock);
 
 static const struct vm_operations_struct area_ops;
@@ -76,7 +78,7 @@ static vm_fault_t fault_as_write(struct vm_fault *vmf)
 	return ret & (VM_FAULT_ERROR | VM_FAULT_RETRY) ? ret : VM_FAULT_NOPAGE;
 }
 
-/* Pages around it come while nobody else changes the area, and the fault is made again. */
+/* Pages around it are installed while the area cannot change, and the fault is retried. */
 static vm_fault_t load_and_retry_fault(struct cryo_map_vma *v, u32 chunk, unsigned long addr)
 {
 	struct cryo_map_table *t = v->table;
@@ -144,7 +146,9 @@ static struct cryo_map_bits bits_of(struct cryo_map_vma *v, unsigned long start,
 	};
 }
 
-/* What has not come of them is zero from now on. There may be 2^32: no spinlock is held meanwhile. */
+/*
+ * What has not come of them is zero from now on. There may be 2^32: no spinlock is held meanwhile.
+ */
 static void drop_bits(struct cryo_map_mm *map, struct cryo_map_table *t, struct cryo_map_bits bits,
 		      bool sleeps)
 {
@@ -165,7 +169,10 @@ static void add_vma(struct cryo_map_vma *v)
 	spin_unlock(&map->lock);
 }
 
-/* True: of no area that @map has left pages are missing. There is a reference to it then, for cryo_map_convert_later(). */
+/*
+ * True: of no area that @map has left pages are missing. There is a reference to it then, for
+ * cryo_map_convert_later().
+ */
 static bool complete_table(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	lockdep_assert_held(&map->lock);
@@ -200,9 +207,10 @@ static void remove_vma(struct cryo_map_vma *v)
 }
 
 /*
- * @n more bits of @t have been set.  Where nobody brings the rest in the background, the areas of @map become ordinary ones when
- * there is no rest any more.  A page that has come without a bit may have been dropped since, and so be counted twice: then
- * what is left of the rest is brought, though nobody has asked for it.
+ * @n more bits of @t have been set. Where nobody brings the rest in the background, the areas of
+ * @map become ordinary ones when there is no rest any more. A page that has come without a bit may
+ * have been dropped since, and so be counted twice: then what is left of the rest is brought,
+ * though nobody has asked for it.
  */
 void cryo_map_note_settled(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned long n)
 {
@@ -229,7 +237,7 @@ static void lost_open(struct vm_area_struct *vma)
 	__module_get(THIS_MODULE);
 }
 
-/* Nobody is in it any more when the module goes: see unload.h. */
+/* No task is in it any more when the module is unloaded: see unload.h. */
 static void lost_close(struct vm_area_struct *vma)
 {
 	module_put(THIS_MODULE);
@@ -249,8 +257,8 @@ static const struct vm_operations_struct lost_ops = {
 };
 
 /*
- * What has not come is an error from now on.  MGLRU passes over areas that are not to be expanded, and would warn of this one
- * otherwise; it cannot grow anyway.
+ * What has not come is an error from now on. MGLRU passes over areas that are not to be expanded,
+ * and would warn of this one otherwise; it cannot grow anyway.
  */
 void cryo_map_poison(struct vm_area_struct *vma)
 {
@@ -291,7 +299,10 @@ static int area_may_split(struct vm_area_struct *vma, unsigned long addr)
 	return v->map->spare ? 0 : -ENOMEM;
 }
 
-/* A copy of an area of ours: in the memory of a child, at another place, or a part of it in its own place. */
+/*
+ * A copy of an area of ours: in the memory of a child, at another place, or a part of it in its own
+ * place.
+ */
 static void area_open(struct vm_area_struct *vma)
 {
 	struct cryo_map_vma *old = vma->vm_private_data;
@@ -340,8 +351,9 @@ static const struct vm_operations_struct area_ops = {
 /* ---- what the program drops ---- */
 
 /*
- * Is it that the program drops the range?  Then it is in one area, which is not being changed: who cuts an area
- * in two or joins two of them tells of the huge page that might be at the border, in a range of that size.
+ * Is it that the program drops the range? Then it is in one area, which is not being changed: who
+ * cuts an area in two or joins two of them tells of the huge page that might be at the border, in a
+ * range of that size.
  */
 static bool is_dropped(struct vm_area_struct *vma, unsigned long start, unsigned long end)
 {
@@ -349,8 +361,9 @@ static bool is_dropped(struct vm_area_struct *vma, unsigned long start, unsigned
 }
 
 /*
- * The kernel's reverse map comes to every area that a page might be in, before it looks whether it is there: from reclaim,
- * compaction or migration nothing follows.  A program drops only what is its own.
+ * The kernel's reverse map comes to every area that a page might be in, before it looks whether it
+ * is there: from reclaim, compaction or migration nothing follows. A program drops only what is its
+ * own.
  */
 static bool is_by_program(const struct cryo_map_mm *map)
 {
@@ -358,9 +371,9 @@ static bool is_by_program(const struct cryo_map_mm *map)
 }
 
 /*
- * Entries are about to be taken out of page tables, or copied. The caller is the process itself, and keeps the area in which that
- * is from changing and from being freed.  Returns the table of what is dropped, counted: who has no mmap_lock does not keep the
- * area from becoming an ordinary one.
+ * Entries are about to be taken out of page tables, or copied. The caller is the process itself,
+ * and keeps the area in which that is from changing and from being freed. Returns the table of what
+ * is dropped, counted: who has no mmap_lock does not keep the area from becoming an ordinary one.
  */
 static struct cryo_map_table *look_at_range(struct cryo_map_mm *map, enum cryo_mmu_event event,
 					    unsigned long start, unsigned long end,
@@ -438,8 +451,9 @@ static bool is_known(struct mm_struct *mm)
 }
 
 /*
- * MGLRU does not walk through memory that has areas of ours: it warns of areas that are not anonymous and have no file.  Who has
- * chosen the memory before, and has not locked it yet, is not waited for: nothing tells of him.
+ * MGLRU does not walk through memory that has areas of ours: it warns of areas that are not
+ * anonymous and have no file. Who has chosen the memory before, and has not locked it yet, is not
+ * waited for: nothing tells of him.
  */
 static void begin_known(struct cryo_map_mm *map)
 {
@@ -613,7 +627,10 @@ static int add_locked(struct cryo_map_mm *map, struct cryo_map_vma *v, const str
 	struct vm_area_struct *vma = find_vma(map->mm, args->start);
 
 	lockdep_assert_held_write(&map->mm->mmap_lock);
-	/* A huge page of zeros, which does not need an anon_vma, is nothing for an area with operations. */
+	/*
+	 * A huge page of zeros, which does not need an anon_vma, is nothing for an area with
+	 * operations.
+	 */
 	if (!is_fresh(vma, args) || !is_untouched(map->mm, args->start, args->end))
 		return -EINVAL;
 	if (map->nr_tables == MAX_TABLES || !has_room(map, v->table))

@@ -2,9 +2,10 @@
 /*
  * map_fork.c - children of a process whose pages have not all come yet
  *
- * A child has ordinary areas with all pages. Kernels differ in whether an area is opened in the child before its page
- * tables are copied or afterwards: v6.9 has changed that (35e351780fa9), and so have updates of
- * v6.1, so that no version tells. What is copied is write-protected first, of which the notifier is told.
+ * A child has ordinary areas with all pages. Kernels differ in whether an area is opened in the
+ * child before its page tables are copied or afterwards: v6.9 has changed that (35e351780fa9), and
+ * so have updates of v6.1, so that no version tells. What is copied is write-protected first, of
+ * which the notifier is told.
  */
 #include <linux/err.h>
 #include <linux/mm.h>

@@ -2,8 +2,8 @@
 /*
  * map_places.c - who has which area of which context, and one reverse map for all who have the same
  *
- * A process is remembered as a struct pid, and its area as addresses: nothing of it is kept by that, and what is found
- * there later is looked at anew.
+ * A process is remembered as a struct pid, and its area as addresses: nothing of it is kept by
+ * that, and what is found there later is looked at anew.
  */
 #include <linux/delay.h>
 #include <linux/fs.h>
@@ -38,7 +38,8 @@ struct map_place {
 	struct cryo_map_key key;
 	struct pid *pid;		/* counted */
 	struct cryo_map_mm *coming;	/* in its background pages come; to be compared only */
-	u64 number;			/* as of struct cryo_map_mm: one order for all areas, so that none wait for each other */
+	/* as of struct cryo_map_mm: one order for all areas, so that none wait for each other */
+	u64 number;
 };
 
 static struct list_head *bucket_of(struct cryo_user *user, const struct cryo_map_key *key)
@@ -79,8 +80,8 @@ static bool is_gone(struct pid *pid)
 }
 
 /*
- * Into @peers (CRYO_MAP_PEERS): of those who have the same area as @map, others than it, the oldest ones; each counted.
- * Returns how many. Forgets who has gone.
+ * Into @peers (CRYO_MAP_PEERS): of those who have the same area as @map, others than it, the oldest
+ * ones; each counted. Returns how many. Forgets who has gone.
  */
 unsigned int cryo_map_find_peers(struct cryo_map_mm *map, const struct cryo_map_key *key,
 				 struct pid **peers)
@@ -119,7 +120,7 @@ void cryo_map_put_peers(struct pid **peers, unsigned int n)
 		put_pid(peers[n]);
 }
 
-/* Has anybody else the same area? */
+/* Does another memory have the same area? */
 bool cryo_map_has_peers(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	struct cryo_user *user = map->user;
@@ -193,7 +194,10 @@ static bool comes_elsewhere(struct cryo_map_mm *map, const struct cryo_map_key *
 	return false;
 }
 
-/* Are pages that @map is waiting for just coming into the memory of one who was there before? As far as a short look tells. */
+/*
+ * Are pages that @map is waiting for just coming into the memory of one who was there before? As
+ * far as a short look tells.
+ */
 bool cryo_map_comes_elsewhere(struct cryo_map_mm *map)
 {
 	unsigned int looks = MOST_LOOKS;
@@ -215,7 +219,7 @@ bool cryo_map_comes_elsewhere(struct cryo_map_mm *map)
 	return found;
 }
 
-/* Nobody else is here any more. */
+/* There are no other users any more. */
 void cryo_map_places_exit(void)
 {
 	struct map_place *place, *next;
@@ -290,7 +294,10 @@ static bool lock_own(struct mm_struct *mm)
 	return false;
 }
 
-/* Is @addr of @vma what it was when the area was made, so that the reverse map finds a page of it by the same number? */
+/*
+ * Is @addr of @vma what it was when the area was made, so that the reverse map finds a page of it
+ * by the same number?
+ */
 bool cryo_map_is_in_place(struct vm_area_struct *vma, unsigned long addr, unsigned long pgoff)
 {
 	return vma->anon_vma && vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT) == pgoff &&
@@ -299,7 +306,10 @@ bool cryo_map_is_in_place(struct vm_area_struct *vma, unsigned long addr, unsign
 	       !userfaultfd_armed(vma);
 }
 
-/* Can an area that is to begin at @key get the anon_vma of @mm's there? One that a fork has made has its parents', too. */
+/*
+ * Can an area that is to begin at @key get the anon_vma of @mm's there? One that a fork has made
+ * has its parents', too.
+ */
 static bool is_joinable(struct mm_struct *mm, const struct cryo_map_key *key)
 {
 	struct vm_area_struct *vma = vma_lookup(mm, key->start);
@@ -309,8 +319,8 @@ static bool is_joinable(struct mm_struct *mm, const struct cryo_map_key *key)
 }
 
 /*
- * The memory of @pid, locked for writing, if it still has the area of @key; NULL: it has not, and -EBUSY: it is that of @map;
- * -EINTR: the caller is killed.
+ * The memory of @pid, locked for writing, if it still has the area of @key; NULL: it has not, and
+ * -EBUSY: it is that of @map; -EINTR: the caller is killed.
  */
 static struct mm_struct *lock_memory(struct cryo_map_mm *map, const struct cryo_map_key *key,
 				     struct pid *pid)
@@ -333,7 +343,10 @@ out:
 	return err ? ERR_PTR(err) : NULL;
 }
 
-/* The memory of somebody who has the area of @t, locked for writing; NULL: there is none. Who has it no more is forgotten. */
+/*
+ * The memory of somebody who has the area of @t, locked for writing; NULL: there is none. Who has
+ * it no more is forgotten.
+ */
 static struct mm_struct *lock_peer(struct cryo_map_mm *map, struct cryo_map_table *t)
 {
 	struct pid *peers[CRYO_MAP_PEERS];
@@ -362,10 +375,11 @@ static void unlock_peer(struct cryo_map_joining *j)
 }
 
 /*
- * Lock the caller's own memory, which is that of @map, for writing; and, if there is one, before that the memory of
- * another process of that user which has the area of @t.  The latter is waited for without any other memory's lock; the own one is
- * only tried then, and had at once where the process has no other thread, as it is just being restarted.  Until @j is
- * unlocked no other process of the user's gets there: of those who come at the same time one has the area first, and all
+ * Lock the caller's own memory, which is that of @map, for writing; and, if there is one, before
+ * that the memory of another process of that user which has the area of @t. The latter is waited
+ * for without any other memory's lock; the own one is only tried then, and had at once where the
+ * process has no other thread, as it is just being restarted. Until @j is unlocked no other process
+ * of the user's gets there: of those who come at the same time one has the area first, and all
  * others find it.
  */
 int cryo_map_lock_to_join(struct cryo_map_mm *map, struct cryo_map_table *t,

@@ -2,8 +2,8 @@
 /*
  * map_populate.c - how pages come from the context into their areas
  *
- * By faults that are made for them, with mmap_lock for writing: so nobody drops a page that is just coming.
- * The bytes of a chunk are read and compared before, without the lock.
+ * By faults that are made for them, with mmap_lock for writing: so nobody drops a page that is just
+ * coming. The bytes of a chunk are read and compared before, without the lock.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -20,21 +20,24 @@
 #include "memory/used.h"
 #include "request/request.h"
 
-#define AROUND	16	/* that come with one that was asked for; twice as many each time that it goes on behind them */
-#define NEAR	CRYO_PAGES_MAX	/* ... at most; the next one that is asked for is likely to be one of so many behind it */
+/* that come with one that was asked for; twice as many each time that it goes on behind them */
+#define AROUND	16
+/* ... at most; the next one that is asked for is likely to be one of so many behind it */
+#define NEAR	CRYO_PAGES_MAX
 
 #define PATIENCE_US	200
 
 #define TURN	32	/* steps in the background, then it is another memory's turn */
 #define LOCK_TRIES	16	/* then, too */
-#define OTHERS_MS	10	/* until it is asked again whether others' pages have come, or a lock can be had */
+/* until it is asked again whether others' pages have come, or a lock can be had */
+#define OTHERS_MS	10
 
 struct workqueue_struct *cryo_map_queue;
 static struct workqueue_struct *populate_queue;
 
 /*
- * Of many processes that go on together, all want the processors, and their pages are not to take more
- * than half.
+ * Of many processes that go on together, all want the processors, and their pages are not to take
+ * more than half.
  */
 int cryo_map_init(void)
 {
@@ -131,7 +134,10 @@ static bool choose_first(struct cryo_map_mm *map, struct populate_choice *next)
 	return false;
 }
 
-/* The first one behind what the process has used last, in the same area; @most: no farther away than so many. */
+/*
+ * The first one behind what the process has used last, in the same area; @most: no farther away
+ * than so many.
+ */
 static bool choose_behind(struct cryo_map_mm *map, unsigned long most, struct populate_choice *next)
 {
 	struct cryo_map_vma *v = map->used;
@@ -174,9 +180,9 @@ static bool choose_any(struct cryo_map_mm *map, struct populate_choice *next)
 }
 
 /*
- * What comes next in the background: what is right behind the last page that the process had to wait for, as it may go
- * on there; then what it had used before the checkpoint, by address; then what is farther behind that last page; else
- * the rest, by address.  False: nothing is missing.
+ * What comes next in the background: what is right behind the last page that the process had to
+ * wait for, as it may go on there; then what it had used before the checkpoint, by address; then
+ * what is farther behind that last page; else the rest, by address. False: nothing is missing.
  */
 static bool choose_next(struct cryo_map_mm *map, struct populate_choice *next)
 {
@@ -188,8 +194,8 @@ static bool choose_next(struct cryo_map_mm *map, struct populate_choice *next)
 }
 
 /*
- * A page comes into @vma, to be anonymous memory that the process may write to.  A guard (MADV_GUARD_INSTALL) stays: who has put it
- * there has thrown away what was to come.
+ * A page comes into @vma, to be anonymous memory that the process may write to. A guard
+ * (MADV_GUARD_INSTALL) stays: who has put it there has thrown away what was to come.
  */
 static int load_page(struct vm_area_struct *vma, unsigned long addr, unsigned int flags)
 {
@@ -200,7 +206,10 @@ static int load_page(struct vm_area_struct *vma, unsigned long addr, unsigned in
 	return ret & VM_FAULT_OOM ? -ENOMEM : -EFAULT;
 }
 
-/* A worker has no control group: page tables and lists are charged as the pages are, to where the process was. */
+/*
+ * A worker has no control group: page tables and lists are charged as the pages are, to where the
+ * process was.
+ */
 static bool charge_worker(const struct cryo_map_table *t, struct mem_cgroup **before)
 {
 	if (!(current->flags & PF_KTHREAD))
@@ -243,8 +252,8 @@ static long load_some(struct cryo_map_vma *v, unsigned long bit, unsigned long a
 }
 
 /*
- * All pages of [start, end), which is inside of @vma. The bytes are read and compared under mmap_lock, too, where that has not been
- * done.
+ * All pages of [start, end), which is inside of @vma. The bytes are read and compared under
+ * mmap_lock, too, where that has not been done.
  */
 int cryo_map_load(struct vm_area_struct *vma, unsigned long start, unsigned long end)
 {
@@ -287,8 +296,8 @@ static int give_missing(struct vm_area_struct *child, struct cryo_map_vma *v)
 }
 
 /*
- * What has not come of @v comes into @child, which is the same area of a child, still with operations of ours;
- * what it has already stays. Both mmap_locks are held for writing.
+ * What has not come of @v comes into @child, which is the same area of a child, still with
+ * operations of ours; what it has already stays. Both mmap_locks are held for writing.
  */
 int cryo_map_give(struct vm_area_struct *child, struct cryo_map_vma *v)
 {
@@ -358,8 +367,9 @@ static void find_window(struct cryo_map_vma *v, struct populate_window *w, u32 c
 }
 
 /*
- * Some of those of the window that have not come. If others may have them, only the first one, and that
- * only if it has no table of page tables, without which nothing can be had in common; the rest is for @share (NULL: none is).
+ * Some of those of the window that have not come. If others may have them, only the first one, and
+ * that only if it has no table of page tables, without which nothing can be had in common; the rest
+ * is for @share (NULL: none is).
  */
 static long load_window(struct cryo_map_mm *map, struct cryo_map_vma *v, struct populate_window *w,
 			unsigned long addr, struct populate_share *share)
@@ -427,12 +437,13 @@ int cryo_map_load_around(struct cryo_map_mm *map, struct cryo_map_table *t, u32 
 enum populate_step {
 	DONE,
 	MORE,
-	LATER,				/* somebody else has what is needed */
+	LATER,				/* another task has what is needed */
 };
 
 /*
- * How many pages are to come from the context next, and not from others who may have them?  With *@share filled in, the
- * others are to be asked before. That takes a table of page tables, which comes with a first page.
+ * How many pages are to come from the context next, and not from others who may have them? With
+ * *@share filled in, the others are to be asked before. That takes a table of page tables, which
+ * comes with a first page.
  */
 static unsigned long pages_alone(struct cryo_map_mm *map, const struct populate_choice *next,
 				 struct populate_share *share)
@@ -453,9 +464,9 @@ static unsigned long pages_alone(struct cryo_map_mm *map, const struct populate_
 }
 
 /*
- * Some more pages of any area; when there are none left, the areas become ordinary ones. Returns a step,
- * or an error. @verify: a chunk to be compared first, with a reference to its table. @share: what others are to be
- * asked for, likewise.
+ * Some more pages of any area; when there are none left, the areas become ordinary ones. Returns a
+ * step, or an error. @verify: a chunk to be compared first, with a reference to its table. @share:
+ * what others are to be asked for, likewise.
  */
 static int load_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u32 *chunk,
 		     struct populate_share *share, bool waits)
@@ -472,7 +483,10 @@ static int load_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u3
 	}
 	t = next.v->table;
 	*chunk = cryo_map_run_of_bit(t, next.bit)->chunk;
-	/* Where the worker could not get memory, the process has to have its lock, for its faults or to exit. */
+	/*
+	 * Where the worker could not get memory, the process has to have its lock, for its faults
+	 * or to exit.
+	 */
 	if (!waits && !cryo_map_has_room(t))
 		return -ENOMEM;
 	cryo_map_look_ahead(t, *chunk, next.ahead);
@@ -493,7 +507,10 @@ static int load_more(struct cryo_map_mm *map, struct cryo_map_table **verify, u3
 	return MORE;
 }
 
-/* A process that waits for a page needs the lock more than who brings others, and brings what it needs next itself. */
+/*
+ * A process that waits for a page needs the lock more than who brings others, and brings what it
+ * needs next itself.
+ */
 static int lock_politely(struct mm_struct *mm)
 {
 	if (rwsem_is_locked(&mm->mmap_lock))
@@ -502,8 +519,8 @@ static int lock_politely(struct mm_struct *mm)
 }
 
 /*
- * The same in the background, which all users have in common: nobody is waited for there, as a process may see to it that its
- * lock is held for as long as it likes.
+ * The same in the background, which all users have in common: nobody is waited for there, as a
+ * process may see to it that its lock is held for as long as it likes.
  */
 static bool lock_if_free(struct mm_struct *mm)
 {
@@ -564,8 +581,8 @@ static bool waits_for_others(struct cryo_map_mm *map)
 }
 
 /*
- * In the background, for as long as the memory has users. When something is in the way (memory is short, the
- * context is damaged) pages come only when they are used.
+ * In the background, for as long as the memory has users. When something is in the way (memory is
+ * short, the context is damaged) pages come only when they are used.
  */
 void cryo_map_populate(struct work_struct *work)
 {
@@ -599,8 +616,8 @@ void cryo_map_convert_later(struct cryo_map_mm *map)
 }
 
 /*
- * Before a checkpoint looks at it: all pages come. The caller has the mm. As long as @req goes on, and somebody else has the
- * memory, too (-ESRCH: it is only filled for us).
+ * Before a checkpoint looks at it: all pages come. The caller has the mm. As long as @req goes on,
+ * and somebody else has the memory, too (-ESRCH: it is only filled for us).
  */
 int cryo_map_complete(struct cryo_request *req, struct mm_struct *mm)
 {

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * map_share.c - several restarts from one context have those of its pages in common that none has written to
+ * map_share.c - several restarts from one context have those of its pages in common that none has
+ * written to
  *
- * What fork() does for a child, between processes that have the same area of the same context.  Such areas have one
- * anon_vma, so that the reverse map finds a page in all of them; and a page that one of them has need not come
- * from the context once more, if it is still what the context has: it is mapped once more.  The rules:
+ * What fork() does for a child, between processes that have the same area of the same context. Such
+ * areas have one anon_vma, so that the reverse map finds a page in all of them; and a page that one
+ * of them has need not come from the context once more, if it is still what the context has: it is
+ * mapped once more. The rules:
  *
- *  - The other process's entry becomes read-only, and its page loses PageAnonExclusive, under the same conditions as for
- *    a snapshot (protect.c), and within mm->write_protect_seq as there.  mmap_lock is held for reading only, so the
- *    others who do that, who have it for writing, are kept out by it, and we by share_lock.  The TLB is flushed before the
- *    lock of the table is given back, as in ptep_clear_flush(): a fault must not copy what somebody still writes to.
- *  - Then nobody can change the page, and it is compared with the context's.
- *  - It is mapped with both tables locked, if the other one still maps it: its account as a mapped page goes on.
- *    share_lock keeps two who do that in opposite directions apart.
- *  - The bit that says that the page has come is looked at with the table locked: who drops the page has
- *    set it before, and gets the lock afterwards.
- *  - A large folio, which khugepaged may have made of the other one's pages, is split before, as KSM does, if one of the pages
- *    wanted is what the context has.
+ *  - The other process's entry becomes read-only, and its page loses PageAnonExclusive, under the
+ *    same conditions as for a snapshot (protect.c), and within mm->write_protect_seq as there.
+ *    mmap_lock is held for reading only, so the others who do that, who have it for writing, are
+ *    kept out by it, and we by share_lock. The TLB is flushed before the lock of the table is given
+ *    back, as in ptep_clear_flush(): a fault must not copy what is still being written to.
+ *  - Then the page cannot change, and it is compared with the context's.
+ *  - It is mapped with both tables locked, if the other one still maps it: its account as a mapped
+ *    page goes on. share_lock keeps two who do that in opposite directions apart.
+ *  - The bit that says that the page has come is looked at with the table locked: who drops the
+ *    page has set it before, and gets the lock afterwards.
+ *  - A large folio, which khugepaged may have made of the other one's pages, is split before, as
+ *    KSM does, if one of the pages wanted is what the context has.
  *
- * No mmap_lock is waited for while another one is held, but in cryo_map_lock_to_join().  What cannot be had in common
- * comes from the context.
+ * No mmap_lock is waited for while another one is held, but in cryo_map_lock_to_join(). What cannot
+ * be had in common comes from the context.
  */
 #include <linux/delay.h>
 #include <linux/highmem.h>
@@ -59,7 +62,8 @@ struct share_batch {
 	unsigned int settled;		/* of these: had no bit */
 	struct page *wanted[CRYO_MAP_BATCH];	/* of the context; NULL: not */
 	struct page *found[CRYO_MAP_BATCH];	/* of another process; NULL: it has none */
-	struct page *large;	/* of another process, for the page of number @at: in a large folio; or NULL */
+	/* of another process, for the page of number @at: in a large folio; or NULL */
+	struct page *large;
 	unsigned int at;
 	unsigned int seen;	/* large folios of pages before this one have been looked at */
 };
@@ -85,7 +89,10 @@ bool cryo_map_has_table(struct mm_struct *mm, unsigned long addr)
 	return table_of(&b, mm);
 }
 
-/* Has anybody a reference to @folio that is no mapping, so that he might write to it? See protect.c. */
+/*
+ * Is there a reference to @folio that is no mapping, through which it might be written to? See
+ * protect.c.
+ */
 static bool has_holder(struct folio *folio)
 {
 	int refs = folio_ref_count(folio);
@@ -146,7 +153,7 @@ static bool take_pte(struct share_batch *b, unsigned int i, struct mm_struct *mm
 	return pte_write(value);
 }
 
-/* What @mm has of the pages, protected: nobody can write to them until he has got a copy. */
+/* What @mm has of the pages, protected: a writer gets a copy first. */
 static void protect_pages(struct share_batch *b, struct mm_struct *mm, pmd_t *pmdp)
 {
 	bool stale = false;
@@ -242,8 +249,8 @@ static void find_huge(struct share_batch *b, struct mm_struct *mm)
 }
 
 /*
- * Is any of the pages [b->at, @end) in the large folio wanted, and what the context has? They may be written to meanwhile, and
- * will be compared again.
+ * Is any of the pages [b->at, @end) in the large folio wanted, and what the context has? They may
+ * be written to meanwhile, and will be compared again.
  */
 static bool is_any_wanted(struct share_batch *b, unsigned int end)
 {
@@ -265,7 +272,7 @@ static void split_large(struct share_batch *b)
 	unsigned int end = min_t(unsigned long, b->nr, b->at + rest);
 	unsigned int flags;
 
-	/* Somebody else who has the lock has plans with it. */
+	/* Another holder of the lock has plans with it. */
 	if (folio_trylock(folio)) {
 		if (is_any_wanted(b, end)) {
 			/* What that tells our own areas is no drop: is_by_program(). */
@@ -280,7 +287,10 @@ static void split_large(struct share_batch *b)
 	b->seen = end;
 }
 
-/* What @mm has of the pages, protected; in folios of their own if there may be some that are to be had in common. */
+/*
+ * What @mm has of the pages, protected; in folios of their own if there may be some that are to be
+ * had in common.
+ */
 static pmd_t *protect_peer_pages(struct share_batch *b, struct mm_struct *mm)
 {
 	pmd_t *pmdp;
@@ -297,7 +307,9 @@ static pmd_t *protect_peer_pages(struct share_batch *b, struct mm_struct *mm)
 	}
 }
 
-/* With the locks of both tables, in which the entries are. False: one of them is not what it was. */
+/*
+ * With the locks of both tables, in which the entries are. False: one of them is not what it was.
+ */
 static bool give_pte(struct share_batch *b, unsigned int i, pte_t *from, pte_t *to)
 {
 	pte_t value = ptep_get(from), entry;
@@ -313,7 +325,7 @@ static bool give_pte(struct share_batch *b, unsigned int i, pte_t *from, pte_t *
 	get_page(page);
 	cryo_dup_anon_rmap(page);
 	cryo_arch_set_pte(b->map->mm, b->addr + i * PAGE_SIZE, to, pte_wrprotect(entry));
-	/* Who drops it just now has counted it. */
+	/* A task that drops it just now has counted it. */
 	b->settled += !test_and_set_bit(b->bit + i, b->t->settled);
 	return true;
 }
@@ -375,7 +387,10 @@ static bool find_own(struct share_batch *b)
 	b->vma = vma;
 	b->pgoff = b->t->base + page;
 	b->nr = min_t(unsigned long, b->nr, (vma->vm_end - b->addr) >> PAGE_SHIFT);
-	/* What is executable would have to be made known to processors that do not see it by themselves. */
+	/*
+	 * What is executable would have to be made known to processors that do not see it by
+	 * themselves.
+	 */
 	return cryo_map_is_in_place(vma, b->addr, b->pgoff) && vma->vm_flags & VM_READ &&
 	       !(vma->vm_flags & VM_EXEC);
 }
@@ -418,7 +433,7 @@ static void share_with(struct share_batch *b, struct mm_struct *mm, bool patient
 	unsigned int nr = b->nr;
 
 	if (mm != b->map->mm && lock_to_read(mm, patient ? SHARE_TRIES : HASTY_TRIES)) {
-		/* Who waits for a page would wait for this lock in any case. */
+		/* A waiter for a page would wait for this lock in any case. */
 		if (lock_to_read(b->map->mm, SHARE_TRIES)) {
 			share_locked(b, mm, theirs);
 			mmap_read_unlock(b->map->mm);
@@ -431,7 +446,9 @@ static void share_with(struct share_batch *b, struct mm_struct *mm, bool patient
 		cryo_map_put(theirs);
 }
 
-/* Those of the context that have not come; they are there already, as they have just been compared. */
+/*
+ * Those of the context that have not come; they are there already, as they have just been compared.
+ */
 static bool want_pages(struct share_batch *b)
 {
 	struct cryo_map_table_run *run = cryo_map_run_of_bit(b->t, b->bit);
@@ -453,9 +470,9 @@ static bool want_pages(struct share_batch *b)
 }
 
 /*
- * @nr pages from @addr on, whose bit is @bit, in one run and in one table of page tables, at most CRYO_MAP_BATCH: those of
- * them that others have come into the memory of @map. Without locks; @patient: nobody waits. A bit tells of each whether it
- * has come.
+ * @nr pages from @addr on, whose bit is @bit, in one run and in one table of page tables, at most
+ * CRYO_MAP_BATCH: those of them that others have come into the memory of @map. Without locks;
+ * @patient: nobody waits. A bit tells of each whether it has come.
  */
 void cryo_map_share(struct cryo_map_mm *map, struct cryo_map_table *t, unsigned long bit,
 		    unsigned long addr, unsigned int nr, bool patient)

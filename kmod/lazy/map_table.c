@@ -2,8 +2,8 @@
 /*
  * map_table.c - which page of an area is where in the context, and whether it is what it was
  *
- * Pages are taken from the page cache of the file, as a page fault in a mapping of it would do: so nothing is
- * asked of the file itself under mmap_lock.
+ * Pages are taken from the page cache of the file, as a page fault in a mapping of it would do: so
+ * nothing is asked of the file itself under mmap_lock.
  */
 #include <linux/bitmap.h>
 #include <linux/blkdev.h>
@@ -43,7 +43,10 @@
 
 /* ---- the file ---- */
 
-/* Who sits at the machine may mount a file of his as a disk (loop), which lies wherever he likes, and what he has plugged in. */
+/*
+ * Who sits at the machine may mount a file of his as a disk (loop), which lies wherever he likes,
+ * and what he has plugged in.
+ */
 static bool is_disk_of_machine(const struct super_block *sb)
 {
 	const struct block_device *bdev = sb->s_bdev;
@@ -56,9 +59,9 @@ static bool is_disk_of_machine(const struct super_block *sb)
 }
 
 /*
- * Can nobody but this kernel change its bytes, so that what has been compared stays what it was?  On a server, or in a program
- * that makes up a file system (fuseblk, too), others do; as other machines on a cluster's disk.  Nor is there anybody who
- * can keep a page fault waiting.
+ * Can nobody but this kernel change its bytes, so that what has been compared stays what it was? On
+ * a server, or in a program that makes up a file system (fuseblk, too), others do; as other
+ * machines on a cluster's disk. Nor is there anybody who can keep a page fault waiting.
  */
 static bool is_kept_here(struct file *file)
 {
@@ -70,7 +73,10 @@ static bool is_kept_here(struct file *file)
 	       sb->s_magic != GFS2_MAGIC && sb->s_magic != OCFS2_SUPER_MAGIC;
 }
 
-/* Can pages of it be had from its page cache? Those of an overlay, or on memory of a device, cannot. */
+/*
+ * Can pages of it be had from its page cache? Those of an overlay, or on memory of a device,
+ * cannot.
+ */
 static bool is_readable(struct file *file)
 {
 	struct address_space *mapping = file->f_mapping;
@@ -86,7 +92,7 @@ static int check_file(struct file *file)
 		return -EBADF;
 	if (!is_readable(file))
 		return -EOPNOTSUPP;
-	/* Or anybody could keep others from writing to a file that he may read. */
+	/* Or any user could keep others from writing to a file that he may read. */
 	return cryo_owner_or_capable(file) ? 0 : -EPERM;
 }
 
@@ -445,7 +451,10 @@ struct cryo_map_table_run *cryo_map_run_of_bit(struct cryo_map_table *t, unsigne
 	return &t->runs[low];
 }
 
-/* The first bit from @bit on that comes before others, and where those that follow it end; t->bits: there is none. */
+/*
+ * The first bit from @bit on that comes before others, and where those that follow it end; t->bits:
+ * there is none.
+ */
 unsigned long cryo_map_first_from(struct cryo_map_table *t, unsigned long bit, unsigned long *end)
 {
 	u32 low = 0, high = t->nr_first, mid;
@@ -501,8 +510,8 @@ struct page *cryo_map_page(struct cryo_map_table *t, struct cryo_map_table_run *
 }
 
 /*
- * Else the pages would be read one by one, each when the one before has been looked at.  For one advice
- * the kernel reads no more than the window of the file, and forgets the rest.
+ * Else the pages would be read one by one, each when the one before has been looked at. For one
+ * advice the kernel reads no more than the window of the file, and forgets the rest.
  */
 static void read_ahead(struct file *file, const struct cryo_map_chunk *chunk)
 {
@@ -567,8 +576,8 @@ static u8 compare_chunk(struct cryo_map_table *t, const struct cryo_map_chunk *c
 }
 
 /*
- * Are the bytes of the chunk what the context says? Asked once; afterwards it is known. Who comes while somebody
- * else is at it waits for his answer.
+ * Are the bytes of the chunk what the context says? Asked once; afterwards it is known. Who comes
+ * while somebody else is at it waits for his answer.
  */
 int cryo_map_verify(struct cryo_map_table *t, u32 index)
 {
@@ -587,13 +596,18 @@ int cryo_map_verify(struct cryo_map_table *t, u32 index)
 	} while (found == CRYO_MAP_BUSY);
 	if (found != CRYO_MAP_UNKNOWN)
 		return found == CRYO_MAP_GOOD ? 0 : -EIO;
-	/* Also where a worker reads, which has none: holes of a file in memory are filled by that. */
+	/*
+	 * Also where a worker reads, which has none: holes of a file in memory are filled by that.
+	 */
 	before = set_active_memcg(t->memcg);
 	found = compare_chunk(t, &t->chunks[index], &err);
 	set_active_memcg(before);
 	/* Pairs with the acquire above. */
 	smp_store_release(state, found);
-	/* The state is there before the queue is looked at: pairs with the barrier of prepare_to_wait_event(). */
+	/*
+	 * The state is there before the queue is looked at: pairs with the barrier of
+	 * prepare_to_wait_event().
+	 */
 	smp_mb();
 	wake_up_var(state);
 	return err;
@@ -625,8 +639,9 @@ static bool go_on(struct cryo_map_table *t, u32 *chunk, unsigned long *bit)
 }
 
 /*
- * A worker that is refused memory by a control group would have the OOM killer look for somebody in it, again and again: so it does
- * not begin where there is little left. What has been read of the context is given back first: it is in memory, or can be read again.
+ * A worker that is refused memory by a control group would have the OOM killer look for somebody in
+ * it, again and again: so it does not begin where there is little left. What has been read of the
+ * context is given back first: it is in memory, or can be read again.
  */
 bool cryo_map_has_room(struct cryo_map_table *t)
 {
@@ -656,14 +671,17 @@ static void look_ahead(struct work_struct *work)
 }
 
 /*
- * Another processor compares those behind @chunk, while the pages of this one come: the next ones that have pages which
- * come before others, if @bit is one of those; t->bits: the next ones.
+ * Another processor compares those behind @chunk, while the pages of this one come: the next ones
+ * that have pages which come before others, if @bit is one of those; t->bits: the next ones.
  */
 void cryo_map_look_ahead(struct cryo_map_table *t, u32 chunk, unsigned long bit)
 {
 	if (READ_ONCE(t->behind) == chunk)
 		return;
-	/* Should the worker see one of them without the other, it is some other chunks that it looks at. */
+	/*
+	 * Should the worker see one of them without the other, it is some other chunks that it
+	 * looks at.
+	 */
 	WRITE_ONCE(t->behind_bit, bit);
 	WRITE_ONCE(t->behind, chunk);
 	cryo_map_table_get(t);

@@ -33,7 +33,10 @@ static void *copy_with_room(u64 from, size_t length, size_t room)
 	return data;
 }
 
-/* @length bytes from the user's address @from, for kvfree(): accounted to the caller, whatever he says. Or an ERR_PTR. */
+/*
+ * @length bytes from the user's address @from, for kvfree(): accounted to the caller, whatever he
+ * says. Or an ERR_PTR.
+ */
 void *cryo_copy_data(u64 from, size_t length)
 {
 	return copy_with_room(from, length, 0);

@@ -2,10 +2,11 @@
 /*
  * coverage.c - what tests reach of the module
  *
- * Only in a module built with CRYO_COVERAGE=yes; others have none of this.  The compiler puts a call of
- * __sanitizer_cov_trace_pc() at the beginning of each basic block, as for KCOV, but of this module only and on any kernel:
- * the module has the function itself.  The file cryo_coverage in debugfs has a bit for each place that such a call has come
- * back to, whatever task it was.  Bit COVERAGE_BYTES / 2 is the beginning of the function; tests/coverage reads it.
+ * Only in a module built with CRYO_COVERAGE=yes; others have none of this. The compiler puts a call
+ * of __sanitizer_cov_trace_pc() at the beginning of each basic block, as for KCOV, but of this
+ * module only and on any kernel: the module has the function itself. The file cryo_coverage in
+ * debugfs has a bit for each place that such a call has come back to, whatever task it was. Bit
+ * COVERAGE_BYTES / 2 is the beginning of the function; tests/coverage reads it.
  */
 #ifdef CONFIG_CRYO_COVERAGE
 #include <linux/bitops.h>

@@ -2,8 +2,9 @@
 /*
  * in_use.c - how many there are of what keeps the module loaded, for the administrator
  *
- * rmmod(8) says "in use", and the module's reference count has everything in one number: each of these is a file in the
- * directory cryo of debugfs.  Numbers alone: whose they are, debugfs, which is root's, need not tell either.
+ * rmmod(8) says "in use", and the module's reference count has everything in one number: each of
+ * these is a file in the directory cryo of debugfs. Numbers alone: whose they are, debugfs, which
+ * is root's, need not tell either.
  */
 #include <linux/atomic.h>
 #include <linux/debugfs.h>

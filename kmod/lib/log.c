@@ -50,7 +50,10 @@ static bool log_reserve(struct cryo_log *log, size_t more)
 	return true;
 }
 
-/* Bytes of the character of UTF-8 at @s, NUL-terminated, or 0: that is none, or no shortest form of it. @c: which it is. */
+/*
+ * Bytes of the character of UTF-8 at @s, NUL-terminated, or 0: that is none, or no shortest form of
+ * it. @c: which it is.
+ */
 static unsigned int utf8_length(const unsigned char *s, u32 *c)
 {
 	static const u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -75,7 +78,10 @@ static bool is_control(u32 c)
 	return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
-/* Names come from users: a line is to stay one line, and to be text. Each byte that is not gets a question mark. */
+/*
+ * Names come from users: a line is to stay one line, and to be text. Each byte that is not gets a
+ * question mark.
+ */
 static void make_printable(char *line)
 {
 	unsigned char *s = (unsigned char *)line;

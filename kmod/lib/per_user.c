@@ -12,7 +12,10 @@
 static DEFINE_HASHTABLE(users, 6);
 static DEFINE_SPINLOCK(users_lock);
 
-/* Who is in user namespaces of his own has as many ids as he wants there: it is their maker who counts. */
+/*
+ * Who is in user namespaces of his own has as many ids as he wants there: it is their maker who
+ * counts.
+ */
 static kuid_t payer_of(const struct cred *cred)
 {
 	struct user_namespace *ns = cred->user_ns;

@@ -2,9 +2,10 @@
 /*
  * point.c - places to die: where a test stops a task, to kill it or others meanwhile
  *
- * Only in a module built with CRYO_POINTS=yes; others have none of this.  The name of a point written to the parameter
- * stop_point stops the next task that comes to a cryo_point() of that name, and no further one.  It sleeps, killable and freezable,
- * until it is killed or stop_point is written again.  stop_pid says which thread is there, 0 when nobody is.
+ * Only in a module built with CRYO_POINTS=yes; others have none of this. The name of a point
+ * written to the parameter stop_point stops the next task that comes to a cryo_point() of that
+ * name, and no further one. It sleeps, killable and freezable, until it is killed or stop_point is
+ * written again. stop_pid says which thread is there, 0 when nobody is.
  *
  * Parameters few_... are bounds that tests come to in a moment, instead of those that the code has.
  */

@@ -32,8 +32,9 @@ static bool is_all_stack(struct mm_struct *mm, unsigned long start, unsigned lon
 }
 
 /*
- * Another thread of that process, or who writes to its memory, may have it for as long as a server does not give a page; and the
- * caller has a lock that other members want before they can die.  So the wait for it has an end.
+ * Another thread of that process, or who writes to its memory, may have it for as long as a server
+ * does not give a page; and the caller has a lock that other members want before they can die. So
+ * the wait for it has an end.
  */
 static int take_mmap_lock(struct mm_struct *mm)
 {

@@ -30,7 +30,10 @@ struct sighand_struct *cryo_lock_sighand(struct task_struct *task)
 
 void cryo_unlock_sighand(struct sighand_struct *sighand)
 {
-	/* For sparse, which knows of no function that takes a lock at times: callers are balanced for it. */
+	/*
+	 * For sparse, which knows of no function that takes a lock at times: callers are balanced
+	 * for it.
+	 */
 	__acquire(&sighand->siglock);
 	spin_unlock_irq(&sighand->siglock);
 }

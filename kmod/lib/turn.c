@@ -11,11 +11,13 @@
 #include "lib/per_user.h"
 #include "lib/turn.h"
 
-#define TURN_NS		(20 * NSEC_PER_MSEC)	/* a writer may have to wait 4 ms for a semaphore that readers take before it */
+/* a writer may have to wait 4 ms for a semaphore that readers take before it */
+#define TURN_NS		(20 * NSEC_PER_MSEC)
 #define SET_NS		(50 * NSEC_PER_MSEC)	/* likewise, before the number has been set */
 #define PATIENCE_NS	NSEC_PER_SEC
 #define LOOK_US		50
-#define STALE_NS	(10 * NSEC_PER_MSEC)	/* longer than a slice of whoever has the processor */
+/* longer than a slice of whoever has the processor */
+#define STALE_NS	(10 * NSEC_PER_MSEC)
 
 struct cryo_waiter {
 	struct list_head node;
@@ -27,7 +29,8 @@ struct cryo_waiter {
 static struct cryo_turn {
 	const void *what;
 	kuid_t user;
-	bool set;		/* the user has set his number: until then what is there is of the one before */
+	/* the user has set his number: until then what is there is of the one before */
+	bool set;
 	u64 end;		/* ktime_get_ns(); in the past: nobody's turn */
 	struct list_head waiters;
 } turns[16];
@@ -127,8 +130,9 @@ void cryo_turn_set(const void *what)
 	spin_lock(&turns_lock);
 	t = turn_of(what);
 	/*
-	 * Not of one that has begun meanwhile: this one was in vain, or took too long.  Once in a turn: of those who go on in vain a user
-	 * can have as many as he has threads, and they are not to make it longer.
+	 * Not of one that has begun meanwhile: this one was in vain, or took too long. Once in a
+	 * turn: of those who go on in vain a user can have as many as he has threads, and they are
+	 * not to make it longer.
 	 */
 	if (t->what == what && uid_eq(t->user, user) && !t->set) {
 		t->set = true;

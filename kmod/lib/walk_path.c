@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * walk_path.c - where a path leads, without asking anybody
+ * walk_path.c - resolve a path without waiting for a server
  *
- * A lookup in a file system in user space or across a network waits for whoever serves it, and not always
- * killably: the kernel waits until an answer comes for what a FUSE server has been given to do.  That must not stop a
- * checkpoint, as long as threads that have been killed wait for its end.  But the paths that are looked up here are those
- * of mounts and of files in use: their dentries are there, and stay.  So such file systems are asked for what can be
- * told at once, and where that is not enough, the dentry counts.
+ * A lookup in a file system in user space or across a network waits for whoever serves it, and not
+ * always killably: the kernel waits until an answer comes for what a FUSE server has been given to
+ * do. That must not stop a checkpoint, as long as threads that have been killed wait for its end.
+ * But the paths that are looked up here are those of mounts and of files in use: their dentries are
+ * there, and stay. So such file systems are asked for what can be told at once, and where that is
+ * not enough, the dentry counts.
  *
  * No symbolic link is followed, as there is none in what d_path() says, and nothing is mounted.
  */
@@ -48,7 +49,9 @@ static struct dentry *known_as(struct dentry *dir, const char *name)
 	return NULL;
 }
 
-/* To @dentry in the directory @at, and to what is mounted there. Takes over the count of @dentry. */
+/*
+ * To @dentry in the directory @at, and to what is mounted there. Takes over the count of @dentry.
+ */
 static void step_to_dentry(const struct path *at, struct dentry *dentry, struct path *next)
 {
 	next->mnt = mntget(at->mnt);
@@ -58,8 +61,8 @@ static void step_to_dentry(const struct path *at, struct dentry *dentry, struct 
 }
 
 /*
- * What a directory of an overlay lets be done where its access control list is not at hand, which may be on a server: its mode tells,
- * which has no more for the group than any entry of the list.
+ * What a directory of an overlay lets be done where its access control list is not at hand, which
+ * may be on a server: its mode tells, which has no more for the group than any entry of the list.
  */
 static int permission_by_mode(const struct inode *inode)
 {

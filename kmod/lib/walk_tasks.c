@@ -2,9 +2,10 @@
 /*
  * walk_tasks.c - all tasks, or the threads of one process, some in each RCU section
  *
- * Users can make as many as their limits allow, and one section for all of them would hold up the grace periods of everybody.
- * The lists change under tasklist_lock, which is not for modules.  Numbers are there to go on with whoever ends meanwhile; a thread
- * that has been taken off its list leads nowhere once a section has ended (as next_tid() of the kernel's /proc has it).
+ * Users can make as many as their limits allow, and one section for all of them would hold up the
+ * grace periods of everybody. The lists change under tasklist_lock, which is not for modules.
+ * Numbers are there to go on with whoever ends meanwhile; a thread that has been taken off its list
+ * leads nowhere once a section has ended (as next_tid() of the kernel's /proc has it).
  */
 #include <linux/idr.h>
 #include <linux/pid.h>

@@ -2,10 +2,11 @@
 /*
  * page_writer.c - the contents of private memory, in batches
  *
- * Pages are only referenced, and handed to the file as they are: nothing is copied here.  To find those that are all zero, and
- * the checksum of the others, takes about half as long as to write them.  So other processors do that for the
- * batches that come next, if the requester may use more than one.  The writing itself, and all that depends on its
- * order, is done by the requester: in its control groups and limits, and with its rights.
+ * Pages are only referenced, and handed to the file as they are: nothing is copied here. To find
+ * those that are all zero, and the checksum of the others, takes about half as long as to write
+ * them. So other processors do that for the batches that come next, if the requester may use more
+ * than one. The writing itself, and all that depends on its order, is done by the requester: in its
+ * control groups and limits, and with its rights.
  *
  * Pages that are in the context already, because another process has them too, get a reference to
  * their bytes.

@@ -27,8 +27,8 @@
 #include "save/memory/hugetlb.h"
 
 /*
- * What get_user_pages() gave.  In a private mapping of a file (anon_only), one that is all zero counts: the file's
- * page under it is not.
+ * What get_user_pages() gave. In a private mapping of a file (anon_only), one that is all zero
+ * counts: the file's page under it is not.
  */
 static int add_taken(struct cryo_page_writer *w, struct cryo_proc *p,
 		     const struct cryo_vma_record *vma, unsigned long addr, long n)
@@ -62,8 +62,8 @@ static int add_taken(struct cryo_page_writer *w, struct cryo_proc *p,
 }
 
 /*
- * With mmap_lock. What the process has used is noted before: for the kernel we use what we take, and may be noted as
- * users, which is forgotten.
+ * With mmap_lock. What the process has used is noted before: for the kernel we use what we take,
+ * and may be noted as users, which is forgotten.
  */
 static long take_pages(struct cryo_page_writer *w, struct cryo_proc *p,
 		       const struct cryo_vma_record *vma, unsigned long start, long n)
@@ -127,7 +127,10 @@ static int save_range(struct cryo_page_writer *w, struct cryo_proc *p,
 	return err;
 }
 
-/* All of it, but for what the process has excluded. @pages: they are written; @note: what is excluded is noted. */
+/*
+ * All of it, but for what the process has excluded. @pages: they are written; @note: what is
+ * excluded is noted.
+ */
 static int save_vma_pages(struct cryo_page_writer *w, struct cryo_proc *p,
 			  const struct cryo_vma_record *vma, bool pages, bool note)
 {
@@ -150,7 +153,10 @@ static int save_vma_pages(struct cryo_page_writer *w, struct cryo_proc *p,
 	return err;
 }
 
-/* The pages of hugetlbfs of @p, before its other memory is written. What is excluded has been noted, or will be. */
+/*
+ * The pages of hugetlbfs of @p, before its other memory is written. What is excluded has been
+ * noted, or will be.
+ */
 int cryo_save_huge_memory(struct cryo_capture *c, struct cryo_proc *p)
 {
 	int err = cryo_page_writer_select(c->writer, p->mm_id);
@@ -177,7 +183,10 @@ static int save_some_unchanged(struct cryo_capture *c, struct cryo_proc *p,
 			       &buf);
 }
 
-/* What cryo_protect_memory() has found to be as in the parent; without runs, if it was only looked for. */
+/*
+ * What cryo_protect_memory() has found to be as in the parent; without runs, if it was only looked
+ * for.
+ */
 int cryo_save_unchanged(struct cryo_capture *c, struct cryo_proc *p)
 {
 	const struct cryo_page_run *runs = (const struct cryo_page_run *)p->unchanged.data;
@@ -255,7 +264,10 @@ static int write_chunk(struct cryo_page_writer *w, struct cryo_snap_chunk *chunk
 	return err;
 }
 
-/* Write what cryo_protect_memory() has taken. Each page is given back as soon as it has been written. */
+/*
+ * Write what cryo_protect_memory() has taken. Each page is given back as soon as it has been
+ * written.
+ */
 int cryo_write_snapshot(struct cryo_capture *c, struct cryo_snapshot *s)
 {
 	struct cryo_page_writer *w = cryo_page_writer_create(c);

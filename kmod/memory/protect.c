@@ -3,26 +3,27 @@
  * protect.c - take the pages of a parked process so that it copies them before it writes
  *
  * What fork() does to the memory of a parent, without the child: an anonymous page gets one more
- * reference instead of one more mapping, its entry in the page table is made read-only, and the page is
- * marked as one that its process may not have alone (PageAnonExclusive is cleared).  The first write
- * then finds somebody else's reference and goes to a copy; after we have dropped ours, it finds none,
- * and the page is written in place again.  The rules, and where they come from:
+ * reference instead of one more mapping, its entry in the page table is made read-only, and the
+ * page is marked as one that its process may not have alone (PageAnonExclusive is cleared). The
+ * first write then finds somebody else's reference and goes to a copy; after we have dropped ours,
+ * it finds none, and the page is written in place again. The rules, and where they come from:
  *
  *  - mmap_lock is held for writing and mm->write_protect_seq says so, as in copy_page_range(): then
  *    get_user_pages_fast(FOLL_PIN) takes back what it took meanwhile.
- *  - A page to which somebody has a reference that is no mapping (I/O into it may be under way, and not
- *    all that do I/O pin) stays the process's own, as in write_protect_page() of KSM, and is
- *    copied here.  The entry is made read-only before the references are counted: one that
+ *  - A page to which somebody has a reference that is no mapping (I/O into it may be under way, and
+ *    not all that do I/O pin) stays the process's own, as in write_protect_page() of KSM, and is
+ *    copied here. The entry is made read-only before the references are counted: one that
  *    get_user_pages_fast() takes is seen here, or it sees that the entry has changed.
- *  - Nobody may write by an old entry of the TLB once the process runs: all are flushed before mmap_lock
- *    is given back.
+ *  - Nobody may write by an old entry of the TLB once the process runs: all are flushed before
+ *    mmap_lock is given back.
  *
- * What is not present is brought back by get_user_pages() first.  Pages that are not exclusive (after a
- * fork, KSM) are copied before they are written anyway: these are only referenced.
+ * What is not present is brought back by get_user_pages() first. Pages that are not exclusive
+ * (after a fork, KSM) are copied before they are written anyway: these are only referenced.
  *
- * The same walk clears the soft-dirty bits when it is to be known later what was written since (track.c), and, if the
- * bits tell what was written since the parent was captured, leaves out what was not: such pages are only named.
- * Who has hold of a page may write to it without a fault, and so without setting the bit: of such pages it stays set.
+ * The same walk clears the soft-dirty bits when it is to be known later what was written since
+ * (track.c), and, if the bits tell what was written since the parent was captured, leaves out what
+ * was not: such pages are only named. Who has hold of a page may write to it without a fault, and
+ * so without setting the bit: of such pages it stays set.
  *
  * And it notes which pages have been used since the checkpoint before (used.c).
  */
@@ -165,8 +166,9 @@ static void take_folio(struct protect_walk *p, struct folio *folio, int refs)
 }
 
 /*
- * Has anybody a reference to @folio that is neither a mapping nor the swap cache's?  The count is read
- * first: both change together when something is unmapped, and a look in between must not miss one.
+ * Has anybody a reference to @folio that is neither a mapping nor the swap cache's? The count is
+ * read first: both change together when something is unmapped, and a look in between must not miss
+ * one.
  */
 static bool in_use(struct protect_walk *p, struct folio *folio)
 {
@@ -182,8 +184,8 @@ static bool in_use(struct protect_walk *p, struct folio *folio)
 }
 
 /*
- * With its entry read-only: see to it that @page is copied before it is written, or say that we have to
- * copy it now.
+ * With its entry read-only: see to it that @page is copied before it is written, or say that we
+ * have to copy it now.
  */
 static unsigned long share_page(struct protect_walk *p, struct page *page)
 {
@@ -199,7 +201,10 @@ static unsigned long share_page(struct protect_walk *p, struct page *page)
 	return 0;
 }
 
-/* May somebody write to @page who needs no fault for it?  As in_use(), of pages that are not exclusive, too. */
+/*
+ * May somebody write to @page who needs no fault for it? As in_use(), of pages that are not
+ * exclusive, too.
+ */
 static bool is_held(struct protect_walk *p, struct page *page, unsigned long flags)
 {
 	struct folio *folio = page_folio(page);
@@ -398,14 +403,20 @@ static int copy_pages(struct protect_walk *p, unsigned int i)
 			return no_room(p);
 		*entry = (unsigned long)copy | CRYO_SNAP_COPY;
 		put_page(page);
-		/* May be the last, if it was to be given back meanwhile: its count is not ours to know. */
+		/*
+		 * May be the last, if it was to be given back meanwhile: its count is not ours to
+		 * know.
+		 */
 		p->folio = NULL;
 	}
 	p->copies = false;
 	return 0;
 }
 
-/* What cannot be had but by get_user_pages(), twice in a row: as it is. But for breakpoints of the kernel's. */
+/*
+ * What cannot be had but by get_user_pages(), twice in a row: as it is. But for breakpoints of the
+ * kernel's.
+ */
 static int copy_brought(struct protect_walk *p, unsigned long addr, long n)
 {
 	unsigned int first;
@@ -445,7 +456,9 @@ static long take_refs(struct protect_walk *p, unsigned long start, long n)
 	return n;
 }
 
-/* Bring pages back from *@addr on: from swap, or from where they are being moved. Without the lock. */
+/*
+ * Bring pages back from *@addr on: from swap, or from where they are being moved. Without the lock.
+ */
 static int fault_in(struct protect_walk *p, unsigned long *addr, unsigned long end)
 {
 	bool again = p->absent == *addr;
@@ -531,8 +544,8 @@ static struct vm_area_struct *find_whole(struct protect_walk *p, unsigned long a
 }
 
 /*
- * What may be done with the bits from @addr on? @first: of a range. The lock may have been given back since the areas were
- * collected.
+ * What may be done with the bits from @addr on? @first: of a range. The lock may have been given
+ * back since the areas were collected.
  */
 static void look_at_bits(struct protect_walk *p, unsigned long addr, unsigned long end, bool first)
 {

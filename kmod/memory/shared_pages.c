@@ -22,8 +22,9 @@
 #include "memory/shared_pages.h"
 
 /*
- * Nobody can take a page away as long as it is remembered.  So there is one part in so many of the memory of the machine, and of
- * that of the control groups, in which pages are remembered; what comes after is written for each process.
+ * Nobody can take a page away as long as it is remembered. So there is one part in so many of the
+ * memory of the machine, and of that of the control groups, in which pages are remembered; what
+ * comes after is written for each process.
  */
 #define SHARE_OF_MEMORY	2
 
@@ -55,7 +56,10 @@ void cryo_shared_pages_free(struct cryo_shared_pages *s)
 	s->count = 0;
 }
 
-/* Not more than a look at its flags: most pages belong to one process alone. Before a snapshot takes it. */
+/*
+ * Not more than a look at its flags: most pages belong to one process alone. Before a snapshot
+ * takes it.
+ */
 bool cryo_page_may_be_shared(struct page *page)
 {
 	return PageAnon(page) && !PageAnonExclusive(page);

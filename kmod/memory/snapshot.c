@@ -2,11 +2,11 @@
 /*
  * snapshot.c - the list of pages of a snapshot, and what it may cost
  *
- * While it is being written, each page that its owner writes to is copied, by the kernel and at the owner's
- * expense.  The request limits how much that may be.  Nobody tells when a page is copied; but then
- * nobody has the old one but we, so that the writer looks through a sample of what is left, now and
- * then.  When there is too much of it, or memory becomes short, the processes are stopped again until the
- * rest is written.
+ * While it is being written, each page that its owner writes to is copied, by the kernel and at the
+ * owner's expense. The request limits how much that may be. Nobody tells when a page is copied; but
+ * then nobody has the old one but we, so that the writer looks through a sample of what is left,
+ * now and then. When there is too much of it, or memory becomes short, the processes are stopped
+ * again until the rest is written.
  */
 #include <linux/jiffies.h>
 #include <linux/memcontrol.h>
@@ -26,7 +26,9 @@
 #define LOOK_JIFFIES	max(HZ / 100, 1)
 #define SAMPLE		4096U		/* pages of one look */
 #define SMALL		(SZ_16M >> PAGE_SHIFT)	/* not worth watching */
-/* In a control group with less left than this, a program may run into its limit between two looks. */
+/*
+ * In a control group with less left than this, a program may run into its limit between two looks.
+ */
 #define LEAST_MARGIN	(SZ_256M >> PAGE_SHIFT)
 
 /* Pages that the control groups of @task may still take. */

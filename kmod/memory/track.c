@@ -2,20 +2,23 @@
 /*
  * track.c - since when the kernel's soft-dirty bits tell what a process has written to
  *
- * A capture that is to be a parent clears the bits in the walk that protects the pages (protect.c), and leaves a
- * mark at the memory: which areas have been looked at, and, once the context is complete, its identity.
- * The next capture that is told this identity as that of its parent leaves pages out whose
- * bit is not set.  The bit of a page alone does not tell enough:
+ * A capture that is to be a parent clears the bits in the walk that protects the pages (protect.c),
+ * and leaves a mark at the memory: which areas have been looked at, and, once the context is
+ * complete, its identity. The next capture that is told this identity as that of its parent leaves
+ * pages out whose bit is not set. The bit of a page alone does not tell enough:
  *
- *  - Others clear the bits, too (/proc/PID/clear_refs). A notifier at the memory sees it, and the mark is void.
- *  - Pages come to an address without a bit when page tables are moved whole (mremap()), and the kernel
- *    lets bits go unset in areas with VM_SOFTDIRTY, a flag that an area may lose by being merged with a
- *    neighbour.  So an area counts only as long as it is one that was looked at, or a part of one, has not got
- *    the flag since, and nothing in it was unmapped, moved away or given another protection: the notifier again.
- *  - KSM replaces a page by another one of the same contents whose bit is not set: memory that it may have
- *    worked on has no mark.
+ *  - Others clear the bits, too (/proc/PID/clear_refs). A notifier at the memory sees it, and the
+ *    mark is void.
+ *  - Pages come to an address without a bit when page tables are moved whole (mremap()), and the
+ *    kernel lets bits go unset in areas with VM_SOFTDIRTY, a flag that an area may lose by being
+ *    merged with a neighbour. So an area counts only as long as it is one that was looked at, or a
+ *    part of one, has not got the flag since, and nothing in it was unmapped, moved away or given
+ *    another protection: the notifier again.
+ *  - KSM replaces a page by another one of the same contents whose bit is not set: memory that it
+ *    may have worked on has no mark.
  *
- * The mark belongs to the memory: exec() and fork() make others, without. It goes with it, or with the module.
+ * The mark belongs to the memory: exec() and fork() make others, without. It goes with it, or with
+ * the module.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
@@ -114,9 +117,10 @@ static void lose_range(struct track_look *look, unsigned long start, unsigned lo
 }
 
 /*
- * By mprotect(), which has mmap_lock for writing; not by the balancing of NUMA nodes, which has it for
- * reading, goes over all memory again and again, and leaves the bits as they are.  Where there is only one node, or it is not
- * known who has which lock, it may be mprotect(): an area too much is looked at then, none too little.
+ * By mprotect(), which has mmap_lock for writing; not by the balancing of NUMA nodes, which has it
+ * for reading, goes over all memory again and again, and leaves the bits as they are. Where there
+ * is only one node, or it is not known who has which lock, it may be mprotect(): an area too much
+ * is looked at then, none too little.
  */
 static bool is_mprotect(struct mm_struct *mm)
 {
@@ -333,8 +337,8 @@ void cryo_track_end(struct cryo_capture *c, struct cryo_track *t, bool complete)
 }
 
 /*
- * Is there nobody but @t (NULL: its account, if it has one) and @also (or NULL) who follows the page tables of @mm?  Nobody
- * comes to be the first as long as the caller has mmap_lock.
+ * Is there nobody but @t (NULL: its account, if it has one) and @also (or NULL) who follows the
+ * page tables of @mm? Nobody comes to be the first as long as the caller has mmap_lock.
  */
 bool cryo_track_is_lone(struct cryo_track *t, struct mm_struct *mm, struct mmu_notifier *also)
 {
@@ -390,8 +394,9 @@ static bool look_covers(const struct track_look *look, struct vm_area_struct *vm
 }
 
 /*
- * Do the bits of @vma from @start to @end tell what has been written since the parent?  All who clear bits have mmap_lock for
- * writing, as the caller has, so that the answer is good until it is given back.
+ * Do the bits of @vma from @start to @end tell what has been written since the parent? All who
+ * clear bits have mmap_lock for writing, as the caller has, so that the answer is good until it is
+ * given back.
  */
 bool cryo_track_covers(struct cryo_track *t, struct vm_area_struct *vma, unsigned long start,
 		       unsigned long end)
@@ -529,7 +534,10 @@ static int copy_context(struct cryo_ckpt_context *in, void __user *arg)
 	return err ?: in->tracked ? -EINVAL : 0;
 }
 
-/* With req->lock. The answer is about what the target is now, to who asks now: both may be others than when the handle was made. */
+/*
+ * With req->lock. The answer is about what the target is now, to who asks now: both may be others
+ * than when the handle was made.
+ */
 static int set_parent(struct cryo_request *req, struct cryo_ckpt_context *args)
 {
 	int err;
@@ -562,7 +570,10 @@ long cryo_track_ask(struct cryo_request *req, void __user *arg)
 	return put_user(args.tracked, &((struct cryo_ckpt_context __user *)arg)->tracked);
 }
 
-/* With req->lock. By another name an account would tell wrongly what is as it was: only who may trace the target gives it one. */
+/*
+ * With req->lock. By another name an account would tell wrongly what is as it was: only who may
+ * trace the target gives it one.
+ */
 static int name_account(struct cryo_request *req, const u8 *id)
 {
 	int err;

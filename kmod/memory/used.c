@@ -2,16 +2,19 @@
 /*
  * used.c - which private anonymous pages a process has used since the checkpoint before
  *
- * Processors note in page tables which pages they have used.  Each capture takes that note away, so that the
- * next one finds what was used since; at the first one, most of all is.  A restart brings these pages first.
+ * Processors note in page tables which pages they have used. Each capture takes that note away, so
+ * that the next one finds what was used since; at the first one, most of all is. A restart brings
+ * these pages first.
  *
- * It is a hint, and may be wrong in both directions: reclaim takes the notes away, too, and a page that comes from
- * the swap counts as used although it was us who wanted it.  Nor does it matter that a capture which fails, or
- * goes nowhere, has taken them.  What is at stake is the order in which pages come, never what is in them.
+ * It is a hint, and may be wrong in both directions: reclaim takes the notes away, too, and a page
+ * that comes from the swap counts as used although it was us who wanted it. Nor does it matter that
+ * a capture which fails, or goes nowhere, has taken them. What is at stake is the order in which
+ * pages come, never what is in them.
  *
- * Reclaim wants to know it as well: it finds in the folio what is no longer in the page table, in the same way
- * as from page_idle.c.  (Where the kernel is built without page idle tracking, such as Debian's 6.1, it has no
- * place for that, and reclaim sees a page as unused until it is used again.)
+ * Reclaim wants to know it as well: it finds in the folio what is no longer in the page table, in
+ * the same way as from page_idle.c. (Where the kernel is built without page idle tracking, such as
+ * Debian's 6.1, it has no place for that, and reclaim sees a page as unused until it is used
+ * again.)
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -44,8 +47,8 @@ static void tell_reclaim(struct folio *folio)
 }
 
 /*
- * With the lock of the table: has the process used @page, which is anonymous, and where @pte is?  Then processors
- * must look at the entry again to note the next use: the caller sees to that.
+ * With the lock of the table: has the process used @page, which is anonymous, and where @pte is?
+ * Then processors must look at the entry again to note the next use: the caller sees to that.
  */
 bool cryo_used_pte(struct cryo_used_table *t, pte_t *pte, unsigned long addr, struct page *page)
 {
@@ -75,8 +78,8 @@ static struct page *page_of(pmd_t pmd)
 }
 
 /*
- * The same of a huge page, from @addr to @end.  It has one note, which is gone if its beginning has been looked at:
- * then what that was, this is.
+ * The same of a huge page, from @addr to @end. It has one note, which is gone if its beginning has
+ * been looked at: then what that was, this is.
  */
 bool cryo_used_huge(const struct cryo_used *u, struct cryo_used_table *t, pmd_t *pmd,
 		    unsigned long addr, unsigned long end)
@@ -150,8 +153,8 @@ static void look_at_huge(const struct cryo_used *u, struct cryo_used_table *t,
 }
 
 /*
- * What has been used of [@start, @end), all of which is private anonymous memory.  @u NULL: forget what is noted; it
- * was us.
+ * What has been used of [@start, @end), all of which is private anonymous memory. @u NULL: forget
+ * what is noted; it was us.
  */
 void cryo_used_look(struct cryo_used *u, struct mm_struct *mm, unsigned long start,
 		    unsigned long end)
@@ -212,7 +215,10 @@ static void join_runs(struct cryo_used *u)
 	u->runs.len = (last + 1 - runs) * sizeof(*runs);
 }
 
-/* There is no room for more: pages that lie between two used ones count as used, until half of it is free. */
+/*
+ * There is no room for more: pages that lie between two used ones count as used, until half of it
+ * is free.
+ */
 static void coarsen_runs(struct cryo_used *u)
 {
 	while (u->runs.len > MOST / 2) {

@@ -17,8 +17,8 @@
 #define FDINFO_MAX	(16UL * 1024 * 1024)
 
 /*
- * Is @file, which has no inode of its own, of the kind that the kernel calls @name? Nobody else gives names in
- * that file system.
+ * Is @file, which has no inode of its own, of the kind that the kernel calls @name? Nobody else
+ * gives names in that file system.
  */
 bool cryo_is_anon_file(struct file *file, const char *name)
 {

@@ -2,13 +2,14 @@
 /*
  * find_name.c - the name by which a restart finds what a process has open
  *
- * What d_path() says of an open file is where it was found once.  The name may lead elsewhere by now: another mount has
- * been put over a directory on the way, or the mount has been taken away (umount -l).  And a file whose name has been removed may
- * have another one, as programs make a complete file appear by link() and unlink().  Who took the name for the file would
- * read, cut and write somebody else's.
+ * What d_path() says of an open file is where it was found once. The name may lead elsewhere by
+ * now: another mount has been put over a directory on the way, or the mount has been taken away
+ * (umount -l). And a file whose name has been removed may have another one, as programs make a
+ * complete file appear by link() and unlink(). Who took the name for the file would read, cut and
+ * write somebody else's.
  *
- * So each name is looked at from the file upwards, through dentries and mounts that its user holds anyway: nothing
- * is looked up, nobody is asked, and it takes as many steps as the path has parts.
+ * So each name is looked at from the file upwards, through dentries and mounts that its user holds
+ * anyway: nothing is looked up, nobody is asked, and it takes as many steps as the path has parts.
  */
 #include <linux/cred.h>
 #include <linux/dcache.h>
@@ -47,8 +48,8 @@ static bool is_covered(const struct path *path)
 }
 
 /*
- * Has its file system let go of the name?  Others than those that are here whole forget names while they are in use, and find
- * them again.
+ * Has its file system let go of the name? Others than those that are here whole forget names while
+ * they are in use, and find them again.
  */
 static bool is_nameless(struct dentry *dentry)
 {
@@ -72,8 +73,8 @@ static bool step_up(struct path *at)
 }
 
 /*
- * Does the path of @path from @root lead to it?  One of more parts than fit into a name leads nowhere; a user can make directories
- * much deeper.
+ * Does the path of @path from @root lead to it? One of more parts than fit into a name leads
+ * nowhere; a user can make directories much deeper.
  */
 static bool path_is_reached(const struct path *root, const struct path *path)
 {
@@ -99,7 +100,10 @@ static void root_of(struct cryo_mounts *mounts, struct path *root)
 	path_get(root);
 }
 
-/* May @task go through all directories to @path, which its own name leads to? What is on a server is not asked. */
+/*
+ * May @task go through all directories to @path, which its own name leads to? What is on a server
+ * is not asked.
+ */
 bool cryo_may_reach(struct cryo_capture *c, struct task_struct *task, const struct path *path)
 {
 	unsigned int parts = 0;
@@ -134,8 +138,9 @@ static char *other_name(const struct path *root, const struct path *path, char *
 }
 
 /*
- * A name in @buf, of PATH_MAX bytes, that leads to @path: in its mount namespace, where that is one of the job's own. An ERR_PTR:
- * there is none, or none is known. @is_other tells that it is not the one that d_path() gives.
+ * A name in @buf, of PATH_MAX bytes, that leads to @path: in its mount namespace, where that is one
+ * of the job's own. An ERR_PTR: there is none, or none is known. @is_other tells that it is not the
+ * one that d_path() gives.
  */
 char *cryo_find_name(struct cryo_capture *c, const struct path *path, char *buf, bool *is_other)
 {
@@ -155,8 +160,8 @@ char *cryo_find_name(struct cryo_capture *c, const struct path *path, char *buf,
 }
 
 /*
- * Removed, while the file itself has not been: it has more names.  Not asked of files that are made up when somebody looks, nor where
- * the count of names is not kept.
+ * Removed, while the file itself has not been: it has more names. Not asked of files that are made
+ * up when somebody looks, nor where the count of names is not kept.
  */
 bool cryo_has_other_name(const struct path *path)
 {
@@ -175,7 +180,10 @@ bool cryo_has_other_name(const struct path *path)
 	return sb->s_export_op;
 }
 
-/* The name that a device of memory has everywhere: its own may be in a place that is out of reach, or have been removed. */
+/*
+ * The name that a device of memory has everywhere: its own may be in a place that is out of reach,
+ * or have been removed.
+ */
 static const char *name_of_memory(dev_t dev)
 {
 	if (MAJOR(dev) != MEM_MAJOR)
@@ -218,7 +226,10 @@ static int keep_name(struct cryo_object *o, const char *name)
 	return o->name ? 0 : -ENOMEM;
 }
 
-/* It is saved with its contents, by the requester's wish, and nobody of the job will miss what he writes to it. */
+/*
+ * It is saved with its contents, by the requester's wish, and nobody of the job will miss what he
+ * writes to it.
+ */
 static bool does_without_name(struct cryo_object *o)
 {
 	if (!S_ISREG(file_inode(o->file)->i_mode) || o->file->f_mode & FMODE_WRITE ||
@@ -231,8 +242,8 @@ static bool does_without_name(struct cryo_object *o)
 }
 
 /*
- * Could its process open it by that name?  It may have got it from somebody with more rights, as the C library gets the cache of
- * nscd(8).  What is on a server is not asked.
+ * Could its process open it by that name? It may have got it from somebody with more rights, as the
+ * C library gets the cache of nscd(8). What is on a server is not asked.
  */
 static bool may_open(struct cryo_object *o)
 {
@@ -277,7 +288,9 @@ static void warn_of_opener(struct cryo_capture *c, struct cryo_object *o, const 
 				 o->fd, name, o->fd);
 }
 
-/* The user of the process could not restart it: what is only read is saved, as if it had no name. */
+/*
+ * The user of the process could not restart it: what is only read is saved, as if it had no name.
+ */
 static void save_what_cannot_be_opened(struct cryo_capture *c, struct cryo_object *o,
 				       const char *name, bool reached)
 {

@@ -2,8 +2,8 @@
 /*
  * find_path.c - a path that leads to an inode
  *
- * An inode knows its names inside its file system, but not where that is mounted (mountinfo.c): each mount of it is
- * tried.
+ * An inode knows its names inside its file system, but not where that is mounted (mountinfo.c):
+ * each mount of it is tried.
  */
 #include <linux/dcache.h>
 #include <linux/err.h>
@@ -106,8 +106,8 @@ static int try_mounts(struct cryo_capture *c, struct inode *inode, const char *n
 }
 
 /*
- * A path to @inode in @out, which has room for PATH_MAX bytes.  -ENOENT: it has no name, or none that
- * the requester can reach.
+ * A path to @inode in @out, which has room for PATH_MAX bytes. -ENOENT: it has no name, or none
+ * that the requester can reach.
  */
 int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out)
 {
@@ -125,7 +125,10 @@ int cryo_find_path(struct cryo_capture *c, struct inode *inode, char *out)
 	return found > 0 ? 0 : found ?: -ENOENT;
 }
 
-/* Where @dentry is below the mount @at of the namespace, if a path leads there. 1: in @out, 0 or an error. */
+/*
+ * Where @dentry is below the mount @at of the namespace, if a path leads there. 1: in @out, 0 or an
+ * error.
+ */
 static int try_inside(const struct cryo_mounts *m, const struct path *at, struct dentry *dentry,
 		      char *page, char *out)
 {
@@ -191,8 +194,9 @@ static int take_mount(const struct cryo_mount_table *mounts, const struct cryo_m
 }
 
 /*
- * The mount point of mount @id, or when that is 0, one of the file system @dev, in @out, which has room
- * for PATH_MAX bytes.  -ENOENT: no path leads the requester there, or it may be one to another mount.
+ * The mount point of mount @id, or when that is 0, one of the file system @dev, in @out, which has
+ * room for PATH_MAX bytes. -ENOENT: no path leads the requester there, or it may be one to another
+ * mount.
  */
 int cryo_find_mount(struct cryo_capture *c, u32 id, dev_t dev, char *out)
 {

@@ -2,8 +2,8 @@
 /*
  * mountinfo.c - the mounts of a process, as the kernel tells them
  *
- * Mounts are private to the kernel, but it tells all of them in /proc/PID/mountinfo. There may be a hundred thousand:
- * the text is cut up once, and looked at by device.
+ * Mounts are private to the kernel, but it tells all of them in /proc/PID/mountinfo. There may be a
+ * hundred thousand: the text is cut up once, and looked at by device.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -23,7 +23,10 @@
 
 #define MOUNTINFO_MAX	(64UL * 1024 * 1024)
 
-/* All of @file, to be freed with kvfree(); or an ERR_PTR. Of a large one the kernel gives little at a time. */
+/*
+ * All of @file, to be freed with kvfree(); or an ERR_PTR. Of a large one the kernel gives little at
+ * a time.
+ */
 static char *read_text(struct cryo_capture *c, struct file *file)
 {
 	size_t size = 64 * 1024, len;
@@ -129,7 +132,10 @@ static int compare_keys(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The job may have as many namespaces as it likes, and the requester pays for their tables.  -E2BIG: no more. */
+/*
+ * The job may have as many namespaces as it likes, and the requester pays for their tables. -E2BIG:
+ * no more.
+ */
 static int count_table(struct cryo_capture *c, size_t size, u32 lines)
 {
 	size_t line = sizeof(struct cryo_mount_line) + sizeof(u64);
@@ -216,7 +222,10 @@ struct cryo_mount_table *cryo_own_mounts(struct cryo_capture *c)
 	return t;
 }
 
-/* One mount of @dev after the other, in the order of the text; *@at: CRYO_FIRST_MOUNT before the first. NULL: no more. */
+/*
+ * One mount of @dev after the other, in the order of the text; *@at: CRYO_FIRST_MOUNT before the
+ * first. NULL: no more.
+ */
 struct cryo_mount_line *cryo_next_mount(const struct cryo_mount_table *t, dev_t dev, u32 *at)
 {
 	u32 low = 0, high = t->n, middle;

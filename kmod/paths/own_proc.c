@@ -2,9 +2,9 @@
 /*
  * own_proc.c - a proc file system for the capture alone
  *
- * What stands at /proc is for whoever has mounted something there to say, and a user may be that in a mount
- * namespace of his own.  So /proc is not asked: a file system of the same kind is made, of the requester's pid
- * namespace, that is mounted nowhere.
+ * What stands at /proc is for whoever has mounted something there to say, and a user may be that in
+ * a mount namespace of his own. So /proc is not asked: a file system of the same kind is made, of
+ * the requester's pid namespace, that is mounted nowhere.
  */
 #include <linux/err.h>
 #include <linux/file.h>

@@ -10,7 +10,8 @@
 #include "paths/find.h"
 
 /*
- * The name of @path as the requester sees it, in @buf; or an ERR_PTR.  Without the " (deleted)" that d_path() adds;
+ * The name of @path as the requester sees it, in @buf; or an ERR_PTR. Without the " (deleted)" that
+ * d_path() adds;
  * @deleted tells whether it did.  The name may be removed at any time: it counts what stands there.
  */
 char *cryo_path_name(const struct path *path, char *buf, size_t size, bool *deleted)

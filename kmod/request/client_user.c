@@ -2,8 +2,8 @@
 /*
  * client_user.c - how many client handles each user has
  *
- * All handles are in one table, and looking for those of a process takes the longer the more there are.  The number of
- * descriptors does not bound them: a user may have very many.
+ * All handles are in one table, and looking for those of a process takes the longer the more there
+ * are. The number of descriptors does not bound them: a user may have very many.
  */
 #include <linux/capability.h>
 #include <linux/hashtable.h>

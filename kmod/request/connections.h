@@ -2,9 +2,10 @@
 /*
  * connections.h - TCP connections within the job, both ends of which end with a checkpoint
  *
- * Processes killed after a checkpoint close their sockets, and the end that closes first occupies its port for a minute
- * (TIME_WAIT), which a restart would have to wait for. Nobody else is at the other end: such connections are aborted, as
- * SO_LINGER with a time of 0 (socket(7)) does, so that their ports are free at once.
+ * Processes killed after a checkpoint close their sockets, and the end that closes first occupies
+ * its port for a minute (TIME_WAIT), which a restart would have to wait for. Nobody else is at the
+ * other end: such connections are aborted, as SO_LINGER with a time of 0 (socket(7)) does, so that
+ * their ports are free at once.
  */
 #ifndef CRYO_REQUEST_CONNECTIONS_H
 #define CRYO_REQUEST_CONNECTIONS_H

@@ -5,8 +5,8 @@
  * Best effort: a request does not fail because nobody listens or memory is
  * short for a message.
  *
- * A multicast cannot be shown to some of those who listen: it takes CAP_SYS_ADMIN over the network namespace to see who
- * checkpoints whom.  Others follow their own requests by CRYO_CKPT_STATUS.
+ * A multicast cannot be shown to some of those who listen: it takes CAP_SYS_ADMIN over the network
+ * namespace to see who checkpoints whom. Others follow their own requests by CRYO_CKPT_STATUS.
  */
 #include <linux/jiffies.h>
 #include <linux/module.h>

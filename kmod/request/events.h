@@ -22,7 +22,7 @@ int cryo_events_init(void);
 void cryo_events_exit(void);
 
 /**
- * cryo_event_state() - tell all who listen that a request is in another state
+ * cryo_event_state() - send all listeners the new state of a request
  * @req: the request
  *
  * Best effort, as all events.
@@ -32,7 +32,7 @@ void cryo_events_exit(void);
 void cryo_event_state(struct cryo_request *req);
 
 /**
- * cryo_event_progress() - tell all who listen how far a request has come
+ * cryo_event_progress() - send all listeners the progress of a request
  * @req: the request
  *
  * Ten times a second at most, however often it is called.

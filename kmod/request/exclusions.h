@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* exclusions.h - memory that a process does not want to be saved: as its library has told */
+/* exclusions.h - memory that a process has excluded by its library */
 #ifndef CRYO_REQUEST_EXCLUSIONS_H
 #define CRYO_REQUEST_EXCLUSIONS_H
 

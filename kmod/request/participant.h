@@ -32,44 +32,54 @@ enum cryo_part_state {
 /* The signal of a restart, for a process whose threads are held: it comes when they go on. */
 struct cryo_late_signal {
 	int number;			/* 0: none */
-	const struct cred *sender;	/* of who committed the restart; counted; NULL: none */
-	u64 program;			/* self_exec_id of the process then: what it executes later gets none */
+	/* of the process that committed the restart; counted; NULL: none */
+	const struct cred *sender;
+	/* self_exec_id of the process then: what it executes later gets none */
+	u64 program;
 };
 
 struct cryo_participant {
 	struct kref ref;		/* of the handle, and of the request that has it */
 	struct hlist_node hash;		/* by owner */
-	struct cryo_client_user *user;	/* who is charged; counted */
+	struct cryo_client_user *user;	/* the user that is charged; counted */
 	struct list_head node;		/* in cryo_request.participants or .ending */
 	wait_queue_head_t wait;		/* the helper */
 	u32 flags;			/* CRYO_CLIENT_* */
 
 	/* All below under cryo_participants_lock. */
-	struct pid *owner;		/* the process; counted; NULL: the first that uses the handle */
-	struct pid *helper;		/* thread that waits or votes; counted; NULL: none has come yet */
+	/* the process; counted; NULL: the first that uses the handle */
+	struct pid *owner;
+	/* thread that waits or votes; counted; NULL: none has come yet */
+	struct pid *helper;
 	u64 program;			/* its self_exec_id then */
 	enum cryo_part_state state;
 	struct cryo_request *req;	/* from TOLD to the end of its callbacks; counted */
 	struct cryo_proc *proc;		/* of @req */
 	bool closed;
-	bool busy;			/* the helper has not come back to WAIT since a request or restart */
-	bool no_end;			/* it has voted so: nothing of it is left to do after the checkpoint */
+	/* the helper has not come back to WAIT since a request or restart */
+	bool busy;
+	/* it has voted so: nothing of it is left to do after the checkpoint */
+	bool no_end;
 	bool ending;			/* in cryo_request.ending */
 	unsigned long told_at;		/* jiffies */
 	u32 vote;			/* CRYO_VOTE_* */
-	const struct cred *voter;	/* of who cast it; counted; NULL: nobody has */
+	const struct cred *voter;	/* of the process that cast it; counted; NULL: none yet */
 	u32 code;
 	s32 result;
 	char note[CRYO_CLIENT_NOTE_MAX];
 
-	bool holds;			/* the other threads wait after a restart until callbacks are through */
+	/* the other threads wait after a restart until callbacks are through */
+	bool holds;
 	bool holding;			/* they do: see hold.c */
 	struct cryo_late_signal late;
-	struct xarray held;		/* struct cryo_held, by the number of their thread; has a lock of its own */
-	atomic_t unsettled;		/* of these, not yet as they were at the checkpoint; under no lock */
-	wait_queue_head_t settle_wait;	/* the helper before it hears of the restart: @unsettled is 0 */
+	/* struct cryo_held, by the number of their thread; has a lock of its own */
+	struct xarray held;
+	/* of these, not yet as they were at the checkpoint; under no lock */
+	atomic_t unsettled;
+	/* the helper before it hears of the restart: @unsettled is 0 */
+	wait_queue_head_t settle_wait;
 
-	bool restarted;			/* nobody has been told of the restart yet */
+	bool restarted;			/* the restart has not been reported yet */
 	bool has_restart;		/* @requester and @source are known */
 	s32 requester;
 	char *source;
@@ -85,7 +95,7 @@ struct cryo_forward {
 	u32 scope;			/* CRYO_SCOPE_* */
 	struct task_struct *task;	/* counted */
 	struct pid *pid;		/* of a process group or session; counted */
-	const struct cred *cred;	/* of who wants it; counted */
+	const struct cred *cred;	/* of the process that wants it; counted */
 	int result;
 	bool done;			/* under cryo_participants_lock */
 };
@@ -110,7 +120,7 @@ struct cryo_client_user *cryo_client_user_charge(void);
 
 /**
  * cryo_client_user_uncharge() - one handle less
- * @user: who was charged; NULL is fine
+ * @user: the user that was charged; NULL is fine
  */
 void cryo_client_user_uncharge(struct cryo_client_user *user);
 
@@ -123,7 +133,8 @@ void cryo_late_signal_send(struct pid *tgid, struct cryo_late_signal late);
 void cryo_held_wake(struct cryo_participant *p);
 
 extern spinlock_t cryo_participants_lock;	/* innermost but for waitqueues */
-extern unsigned long cryo_registrations;	/* how often a handle has become a process's; under the lock */
+/* how often a handle has become a process's; under the lock */
+extern unsigned long cryo_registrations;
 
 /**
  * cryo_participant_put() - a reference less

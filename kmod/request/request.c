@@ -68,7 +68,10 @@ int cryo_request_interrupted(struct cryo_request *req)
 		return -ETIMEDOUT;
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	/* Who looks at a process gives up when somebody of it has been killed: see park_exit_killed(). */
+	/*
+	 * Who looks at a process gives up when somebody of it has been killed: see
+	 * park_exit_killed().
+	 */
 	return READ_ONCE(req->lost) ? -ESRCH : 0;
 }
 
@@ -133,7 +136,10 @@ bool cryo_request_poked(struct cryo_request *req)
 	return !cryo_request_interrupted(req) && !task_sigpending(current);
 }
 
-/* By another thread, while the first one is in CRYO_CKPT_RUN: as long as that takes, and freezable as it is. */
+/*
+ * By another thread, while the first one is in CRYO_CKPT_RUN: as long as that takes, and freezable
+ * as it is.
+ */
 int cryo_request_lock(struct cryo_request *req)
 {
 	return wait_event_state(req->done_wait, mutex_trylock(&req->lock),
@@ -163,7 +169,10 @@ struct cryo_request *cryo_request_alloc(void)
 {
 	struct cryo_request *req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
 
-	/* Larger ones need free pages side by side, which there may not be: what is large comes with RUN, by kvmalloc(). */
+	/*
+	 * Larger ones need free pages side by side, which there may not be: what is large comes
+	 * with RUN, by kvmalloc().
+	 */
 	BUILD_BUG_ON(sizeof(*req) > 4096);
 	if (!req)
 		return NULL;
@@ -202,8 +211,8 @@ static struct task_struct *leader_of(struct pid *pid, enum pid_type type)
 #define MEMBERS	256	/* looked at, at most: the oldest of so many will do */
 
 /*
- * A live process of the group or session @pid but @not, and not the caller's own if there is another.  The leader, or an old one,
- * which comes late: the newest may be there for a moment only.
+ * A live process of the group or session @pid but @not, and not the caller's own if there is
+ * another. The leader, or an old one, which comes late: the newest may be there for a moment only.
  */
 static struct task_struct *member_of(struct pid *pid, enum pid_type type, struct task_struct *not)
 {
@@ -267,7 +276,10 @@ int cryo_request_ask_target(struct cryo_request *req)
 	return may_be_target(req->target) ? 0 : target_refusal(req->target);
 }
 
-/* One of @pid, or if that may not be traced, another one: the search says of whom it cannot be made. */
+/*
+ * One of @pid, or if that may not be traced, another one: the search says of whom it cannot be
+ * made.
+ */
 static struct task_struct *find_one_of(struct pid *pid, enum pid_type type)
 {
 	struct task_struct *task = member_of(pid, type, NULL), *other;
@@ -303,7 +315,10 @@ static struct task_struct *find_task(pid_t nr)
 	return ERR_PTR(err);
 }
 
-/* A process that @nr means in a request by the caller, who may trace it; counted. The number is looked up once. */
+/*
+ * A process that @nr means in a request by the caller, who may trace it; counted. The number is
+ * looked up once.
+ */
 struct task_struct *cryo_find_target(pid_t nr, u32 scope, struct pid **group)
 {
 	struct task_struct *task;
@@ -327,8 +342,8 @@ bool cryo_is_request(struct file *file)
 }
 
 /*
- * Is @file the handle of a command that is at work on a checkpoint, of whatever, and is the process @tgid?  What it is about to do
- * to its file means nothing after a restart.
+ * Is @file the handle of a command that is at work on a checkpoint, of whatever, and is the process
+ * @tgid? What it is about to do to its file means nothing after a restart.
  */
 bool cryo_is_command(struct file *file, struct pid *tgid)
 {

@@ -2,8 +2,9 @@
 /*
  * request.h - a checkpoint request, its processes and their threads
  *
- * A request (struct cryo_request) has processes (struct cryo_proc), and these have threads (struct cryo_parked).  Everybody who works
- * on a checkpoint has them; here is what all may do with them.  checkpoint/handle.c has the calls of its handle, and the order of it all.
+ * A request (struct cryo_request) has processes (struct cryo_proc), and these have threads (struct
+ * cryo_parked). All parts of a checkpoint have them; here is what all may do with them.
+ * checkpoint/handle.c has the calls of its handle, and the order of it all.
  */
 #ifndef CRYO_REQUEST_REQUEST_H
 #define CRYO_REQUEST_REQUEST_H
@@ -38,7 +39,8 @@ struct cryo_vma_record;
 enum cryo_park_state {
 	CRYO_PARK_ASKED,	/* task work queued, not run yet */
 	CRYO_PARK_PARKED,	/* waits in its task work */
-	CRYO_PARK_STOPPED,	/* stopped by job control: stays where it is, work queued; parks before anything else */
+	/* stopped by job control: stays where it is, work queued; parks before anything else */
+	CRYO_PARK_STOPPED,
 	CRYO_PARK_GONE,		/* exiting */
 };
 
@@ -59,20 +61,33 @@ struct cryo_parked {
 	bool let_go;
 	u8 laps;			/* how often other works of the thread went first */
 	bool self;			/* the requester's own: not queued, is where it is */
-	bool at_work;			/* the thread sleeps in our own work, and comes by itself: see wait_for_uring() */
-	bool poller;			/* a thread of the kernel: in cryo_request.pollers, not in the context */
-	struct cryo_user *left_of;	/* counted: among whose works that are left with threads this one is, see may_leave(); NULL: nobody's */
-	bool named;			/* of the process that the caller has named: stays, though it may be a vfork() child */
+	/* the thread sleeps in our own work, and comes by itself: see wait_for_uring() */
+	bool at_work;
+	/* a thread of the kernel: in cryo_request.pollers, not in the context */
+	bool poller;
+	/*
+	 * counted: among whose works that are left with threads this one is, see may_leave(); NULL:
+	 * nobody's
+	 */
+	struct cryo_user *left_of;
+	/* of the process that the caller has named: stays, though it may be a vfork() child */
+	bool named;
 	bool counted;			/* is part of the context being written */
-	bool changed;			/* became somebody else after it was asked, and went on: see park_thread() */
-	bool within;			/* was in the middle of a call: see cryo_arch_within_call() */
-	bool at_stop;			/* ... that has been interrupted, at its tracer's stop after it */
-	bool traced;			/* when it parked: by whom may be over, but not what it is in the middle of for him */
-	struct cryo_identity asked;	/* who it was then */
+	/* changed its identity after it was asked, and went on: see park_thread() */
+	bool changed;
+	/* was in the middle of a call: see cryo_arch_within_call() */
+	bool within;
+	/* ... that has been interrupted, at its tracer's stop after it */
+	bool at_stop;
+	/* when it parked: by whom may be over, but not what it is in the middle of for him */
+	bool traced;
+	struct cryo_identity asked;	/* its identity then */
 	s64 wait_ns;			/* remaining time of a timed wait, see timed_wait.c */
-	unsigned long wait_switches;	/* the thread's voluntary context switches once it sleeps in that */
+	/* the thread's voluntary context switches once it sleeps in that */
+	unsigned long wait_switches;
 	bool has_wait;
-	struct cryo_parked *fs_first;	/* first of its process with the same fs_struct; NULL: it has the process's */
+	/* first of its process with the same fs_struct; NULL: it has the process's */
+	struct cryo_parked *fs_first;
 	int fs_users;			/* threads of its process with it, where it is the first */
 	struct cryo_arch_park arch;
 };
@@ -91,45 +106,59 @@ struct cryo_proc {
 	struct hlist_node hash;		/* in cryo_index.by_group */
 	struct hlist_node claim;	/* among the processes of all requests */
 	struct cryo_request *req;	/* not counted: lives in it */
-	const struct cred *on_behalf;	/* of the participant who wants it in the scope; NULL: the request itself does */
+	/* of the participant who wants it in the scope; NULL: the request itself does */
+	const struct cred *on_behalf;
 	struct task_struct *leader;	/* counted; as found: exec() may make another one that */
 	struct pid *tgid;		/* counted */
 	pid_t pid;			/* in the requester's namespace */
 	char comm[TASK_COMM_LEN];
 	struct list_head threads;	/* of struct cryo_parked */
-	bool zombie;			/* has exited, and its parent, in the scope, has not waited */
-	bool gone;			/* has exited, and nobody is going to wait for it: not in the context */
+	/* has exited, and its parent, in the scope, has not waited */
+	bool zombie;
+	/* has exited and will not be waited for: not in the context */
+	bool gone;
 	bool told;			/* its participants, if any, know of the request */
-	bool stand_in;			/* of the requester, which has not exited yet: see requester.c */
+	/* of the requester, which has not exited yet: see requester.c */
+	bool stand_in;
 	bool signalled;			/* has got the signal of the request's end */
 	bool tree;			/* its children belong to the scope */
-	const struct cred *tree_for;	/* of the participant who wants them there; NULL: the request does */
-	unsigned int joined;		/* at which of cryo_request.looks it came to a tree; 0: with itself */
+	/* of the participant who wants them there; NULL: the request does */
+	const struct cred *tree_for;
+	/* at which of cryo_request.looks it came to a tree; 0: with itself */
+	unsigned int joined;
 	unsigned int looked_at;		/* the last of them at which it was asked of */
 	struct cryo_proc *up;		/* its parent then; valid during that look */
-	bool answers;			/* others may wait for it uninterruptibly: asked to park when they have */
-	bool omitted;			/* has left itself out: is not stopped, and not in the context */
+	/* others may wait for it uninterruptibly: asked to park when they have */
+	bool answers;
+	/* has left itself out: is not stopped, and not in the context */
+	bool omitted;
 	unsigned int children_left_out;	/* see outsiders.c */
-	struct cryo_exclusions *excluded;	/* NULL: none; its own; under cryo_participants_lock before all have voted */
+	/* NULL: none; its own; under cryo_participants_lock before all have voted */
+	struct cryo_exclusions *excluded;
 
 	/* What capture.c collects. */
-	/* Its leader, parked; another thread when that has exited; or a zombie. Counted elsewhere. */
+	/*
+	 * Its leader, parked; another thread when that has exited; or a zombie. Counted elsewhere.
+	 */
 	struct task_struct *task;
 	struct mm_struct *mm;		/* counted */
 	u32 mm_id;
 	bool no_new_privs;		/* all of its threads have them */
 	bool own_directories;		/* one of its threads has an fs_struct of its own */
-	bool mm_saved;			/* with one that comes before it; or not at all, as somebody else has it, too */
+	/* with one that comes before it; or not at all, as somebody else has it, too */
+	bool mm_saved;
 	struct cryo_fd_record *fds;
 	unsigned int nr_fds;
-	struct hlist_head without_fd;	/* open files that it is the first to have, but not by a descriptor: struct cryo_object */
+	/* open files that it is the first to have, but not by a descriptor: struct cryo_object */
+	struct hlist_head without_fd;
 	struct cryo_vma_record *vmas;
 	unsigned int nr_vmas;
-	struct cryo_buf notes[CRYO_NR_NOTES];	/* what resources have found in its memory; see resources.h */
+	/* what resources have found in its memory; see resources.h */
+	struct cryo_buf notes[CRYO_NR_NOTES];
 	struct cryo_buf left_out;	/* struct cryo_excluded */
 	struct cryo_buf unchanged;	/* struct cryo_page_run: as in the parent; ascending */
 	struct cryo_used used;
-	u32 parent_mm;			/* its number there; 0: cannot be told */
+	u32 parent_mm;			/* its number there; 0: not known */
 	struct file *exe;
 };
 
@@ -139,7 +168,8 @@ struct cryo_proc {
 struct cryo_index {
 	DECLARE_HASHTABLE(by_group, 13);	/* struct cryo_proc by signal_struct */
 	DECLARE_HASHTABLE(by_task, 14);		/* struct cryo_parked */
-	DECLARE_HASHTABLE(by_pid, 10);		/* struct cryo_forward of groups and sessions, the first of each */
+	/* struct cryo_forward of groups and sessions, the first of each */
+	DECLARE_HASHTABLE(by_pid, 10);
 };
 
 struct cryo_request {
@@ -164,47 +194,67 @@ struct cryo_request {
 	struct list_head devices;	/* rules, see device_rules.c; fixed once it runs */
 	unsigned int nr_devices;
 	struct list_head procs;		/* of struct cryo_proc; changed by the requester only */
-	struct cryo_index *index;	/* of @procs, @parked and @pollers; NULL: nobody is claimed */
+	/* of @procs, @parked and @pollers; NULL: none is claimed */
+	struct cryo_index *index;
 	unsigned int nr_procs;
 	struct pid *scope_pid;		/* of a process group or session; counted */
 
 	spinlock_t park_lock;		/* protects the states of @parked, @pending and @worker */
 	struct list_head parked;	/* of struct cryo_parked; changed by the requester only */
 	unsigned int threads;		/* in @parked */
-	struct list_head pollers;	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
-	struct list_head *known;	/* last of @procs that counts as known, see cryo_scope_limit_gone() */
-	unsigned int asked_at;		/* how many of @procs there were when those were counted that have gone */
+	/* of struct cryo_parked, likewise: of rings with IORING_SETUP_SQPOLL */
+	struct list_head pollers;
+	/* last of @procs that counts as known, see cryo_scope_limit_gone() */
+	struct list_head *known;
+	/* how many of @procs there were when those were counted that have gone */
+	unsigned int asked_at;
 	bool overrun;			/* they were too many */
-	unsigned int looks;		/* how often it was asked who of @procs has come to a tree */
-	bool look_again;		/* processes that had been found were forgotten: see serve_forward() */
-	bool all_asked;			/* no process is left out any more because it has to answer others */
-	unsigned long patience;		/* jiffies without anybody new, until it is not waited for who may wait for those that are parked */
-	unsigned long progress;		/* jiffies, when somebody came to rest, was found or asked last */
-	unsigned int within;		/* how many threads were in the middle of a call when last looked at */
+	/* how often it was asked who of @procs has come to a tree */
+	unsigned int looks;
+	/* processes that had been found were forgotten: see serve_forward() */
+	bool look_again;
+	/* no process is left out any more because it has to answer others */
+	bool all_asked;
+	/*
+	 * jiffies without anybody new, until it is not waited for who may wait for those that are
+	 * parked
+	 */
+	unsigned long patience;
+	/* jiffies, when a thread last came to rest, was found or was asked */
+	unsigned long progress;
+	/* how many threads were in the middle of a call when last looked at */
+	unsigned int within;
 	unsigned long within_since;	/* jiffies, since when there was nothing new but those */
-	int restless;			/* how many processes were not at rest when last looked at */
+	/* how many processes were not at rest when last looked at */
+	int restless;
 	unsigned int pending;		/* of both asked, but neither parked nor stopped nor gone */
 	wait_queue_head_t park_wait;	/* the requester: a thread arrived */
 	wait_queue_head_t thaw_wait;	/* parked threads: let go */
 	bool looking;			/* no thread of @parked may end; under @park_lock */
-	struct cryo_proc *lost;		/* somebody of it was killed, or continued, while @looking: that ends. NULL: nobody. Under @park_lock */
+	/*
+	 * somebody of it was killed, or continued, while @looking: that ends. NULL: nobody. Under
+	 * @park_lock
+	 */
+	struct cryo_proc *lost;
 	bool lost_continued;		/* he was continued */
 	wait_queue_head_t look_wait;	/* those that have been killed meanwhile */
 
-	struct pid *requester;		/* who made the handle; counted */
+	struct pid *requester;		/* the process that made the handle; counted */
 	char *dest;			/* path of @out, NULL: it has none */
 	struct list_head participants;	/* under cryo_participants_lock, see participant.h */
 	struct list_head forwards;	/* likewise: not looked at yet */
 	unsigned int nr_forwards;	/* likewise: up to now */
-	bool no_forwards;		/* likewise: nobody looks at them any more */
+	bool no_forwards;		/* likewise: they are not handled any more */
 	bool news;			/* likewise: a vote against, a forward or a closed handle */
 	unsigned int missing;		/* likewise: participants that have not voted */
-	struct list_head ending;	/* likewise: participants whose callbacks go on behind the checkpoint */
+	/* likewise: participants whose callbacks go on behind the checkpoint */
+	struct list_head ending;
 	unsigned int unended;		/* likewise: how many of them have not come to their end */
 	struct list_head forwarded;	/* more scopes; the requester's own */
-	wait_queue_head_t forward_wait;	/* those who wait for one of @forwards */
+	wait_queue_head_t forward_wait;	/* waiters for one of @forwards */
 	struct cryo_ckpt_verdict verdict;	/* written by the requester */
-	const struct cred *voter;	/* of the vote that is the verdict; counted; NULL: there is none */
+	/* of the vote that is the verdict; counted; NULL: there is none */
+	const struct cred *voter;
 	char verdict_comm[TASK_COMM_LEN];
 	char verdict_note[CRYO_CLIENT_NOTE_MAX];
 
@@ -234,7 +284,7 @@ struct cryo_request {
 
 /* processes.c: looking for a process, or a thread, of a request */
 
-/* Who is named where a message is about the job as a whole. */
+/* The process that messages about the job as a whole name. */
 static inline struct cryo_proc *cryo_first_proc(struct cryo_request *req)
 {
 	return list_first_entry(&req->procs, struct cryo_proc, node);
@@ -269,7 +319,7 @@ struct cryo_parked *cryo_next_thread(struct cryo_proc *proc, struct cryo_parked 
 /**
  * cryo_find_proc() - the process of a request that a task belongs to
  * @req: the request
- * @task: anybody
+ * @task: any task
  *
  * In the requester, or with its processes claimed.
  *
@@ -280,7 +330,7 @@ struct cryo_proc *cryo_find_proc(struct cryo_request *req, struct task_struct *t
 /**
  * cryo_find_parked() - the thread of a request that a task is
  * @req: the request
- * @task: anybody
+ * @task: any task
  *
  * Return: NULL: none that was asked to park.
  */
@@ -335,7 +385,7 @@ int cryo_request_lock(struct cryo_request *req);
  * cryo_request_unlock() - the end of cryo_request_lock()
  * @req: the request
  *
- * Who polls the handle looks again.
+ * Wakes up the pollers of the handle.
  */
 void cryo_request_unlock(struct cryo_request *req);
 
@@ -356,7 +406,7 @@ void cryo_request_poke(struct cryo_request *req);
 bool cryo_request_poked(struct cryo_request *req);
 
 /**
- * cryo_request_state() - tell status and listeners where the request is
+ * cryo_request_state() - set the state that status and listeners see
  * @req: the request
  * @state: CRYO_STATE_*
  */
@@ -392,7 +442,8 @@ bool cryo_is_command(struct file *file, struct pid *tgid);
 struct task_struct *cryo_find_target(pid_t nr, u32 scope, struct pid **group);
 
 /**
- * cryo_request_ask_target() - may the caller, who need not be who made the handle, still trace the target?
+ * cryo_request_ask_target() - may the caller, who need not be who made the handle, still trace the
+ * target?
  * @req: the request; not one of CRYO_STATE_RESTARTED, which has none
  *
  * Context: May sleep: see cryo_may_trace().

@@ -2,16 +2,16 @@
 /*
  * scope.c - which processes belong to a request
  *
- * They are looked for among all processes, by their numbers, under RCU: the lists of
- * children change under tasklist_lock, which is not for modules.  What one look
- * may miss (a process that is just being forked) the next one finds, and looking
- * ends only when all that are known are at rest: nobody is left to fork then.
- * Each RCU section looks at some numbers only, and for each of them in three tables, however many scopes
- * participants have added.
+ * They are looked for among all processes, by their numbers, under RCU: the lists of children
+ * change under tasklist_lock, which is not for modules. What one look may miss (a process that is
+ * just being forked) the next one finds, and looking ends only when all that are known are at rest:
+ * nobody is left to fork then. Each RCU section looks at some numbers only, and for each of them in
+ * three tables, however many scopes participants have added.
  *
- * A process becomes part of the scope only if the requester may trace it, and, where a participant has asked for
- * it, he may look into it, too; that is asked before it is told, claimed or named.  One that may not be traced makes
- * the request fail: without it the context would not be what was asked for.
+ * A process becomes part of the scope only if the requester may trace it, and, where a participant
+ * has asked for it, he may look into it, too; that is asked before it is told, claimed or named.
+ * One that may not be traced makes the request fail: without it the context would not be what was
+ * asked for.
  *
  * A thread group is known by the address of its signal_struct, which stays the
  * same through exec() and is not used again while one of its tasks is referenced.
@@ -98,8 +98,8 @@ static struct cryo_forward *forward_of(struct cryo_request *req, struct task_str
 }
 
 /*
- * With rcu_read_lock(). @on_behalf: the credentials of the participant who wants @task in the scope, valid as long as the
- * request has processes; NULL: the request does by itself.
+ * With rcu_read_lock(). @on_behalf: the credentials of the participant who wants @task in the
+ * scope, valid as long as the request has processes; NULL: the request does by itself.
  */
 static bool in_scope(struct cryo_request *req, struct task_struct *task,
 		     const struct cred **on_behalf)
@@ -132,7 +132,7 @@ static bool is_left_out(struct cryo_request *req, struct task_struct *task)
 	return same_thread_group(task, current) && !(req->args.flags & CRYO_CKPT_SELF);
 }
 
-/* With rcu_read_lock(): is it one of those that the requester does not want, as a debugger is at work? */
+/* With rcu_read_lock(): is it traced, or tracing, in a way that the requester leaves out? */
 static bool is_skipped(struct cryo_request *req, struct task_struct *task)
 {
 	u32 flags = req->args.flags;
@@ -150,9 +150,10 @@ static bool is_skipped(struct cryo_request *req, struct task_struct *task)
 #define MOST_ABOVE	128	/* that one RCU section asks of each number */
 
 /*
- * With rcu_read_lock(), of a task that was alive in it: has it been made since the checkpoint by one that has left itself out, or by one
- * that has been made so?  The latter are not taken either, so the next one above that is decides.  Who was there at the checkpoint
- * is part of it, whoever made him.
+ * With rcu_read_lock(), of a task that was alive in it: has it been made since the checkpoint by
+ * one that has left itself out, or by one that has been made so? The latter are not taken either,
+ * so the next one above that is decides. Who was there at the checkpoint is part of it, whoever
+ * made him.
  */
 static bool is_made_outside(struct cryo_request *req, struct task_struct *task)
 {
@@ -200,7 +201,7 @@ static struct task_struct *any_thread(struct task_struct *task)
 	return n ? found : get_task_struct(task);
 }
 
-/* May @task be in the scope? 0, -EPERM, or -ESRCH: gone meanwhile, and Yama lets nobody trace such. */
+/* May @task be in the scope? 0, -EPERM, or -ESRCH: it has exited, and Yama denies tracing it. */
 static int may_take(struct cryo_request *req, struct task_struct *task,
 		    const struct cred *on_behalf)
 {
@@ -325,7 +326,7 @@ static void proc_free(struct cryo_proc *p)
 	kfree(p);
 }
 
-/* Who has been taken and is the parent of @p: of the request, which only the caller changes. */
+/* The parent of @p, if it is in the request, which only the caller changes. */
 static struct cryo_proc *taken_parent(struct cryo_request *req, const struct cryo_proc *p)
 {
 	struct cryo_proc *parent = NULL;
@@ -358,7 +359,7 @@ static int add_process(struct cryo_request *req, struct task_struct *task,
 	p->pid = pid_vnr(p->tgid);
 	get_task_comm(p->comm, task);
 	INIT_LIST_HEAD(&p->threads);
-	/* By its pid: once it has been waited for, its own pointer may lead to one that is freed. */
+	/* By its pid: once it has been reaped, its own pointer may lead to a freed one. */
 	parent = taken_parent(req, p);
 	p->tree = parent && parent->tree;
 	p->tree_for = p->tree ? parent->tree_for : NULL;
@@ -376,7 +377,7 @@ static int add_found(struct cryo_request *req, struct task_struct *task)
 	bool in;
 
 	rcu_read_lock();
-	/* Who has been waited for keeps the address of his parent, which may have gone since. */
+	/* A reaped process keeps the address of its parent, which may have been freed since. */
 	in = pid_alive(task) && in_scope(req, task, &on_behalf) && !is_made_outside(req, task);
 	rcu_read_unlock();
 	if (in)
@@ -438,7 +439,7 @@ static void join_tree(struct cryo_request *req, struct cryo_proc *p)
 	}
 }
 
-/* Who has been taken for another reason, and is below a tree that has come later. Nobody is passed by more than twice. */
+/* What was added for another reason and is below a later tree. None is visited more than twice. */
 static void join_trees(struct cryo_request *req)
 {
 	struct cryo_proc *p;
@@ -523,8 +524,8 @@ void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mar
 #define FOUND	1024	/* until it is asked whether they are still there */
 
 /*
- * How many of those that were found since cryo_scope_limit_gone() have been waited for: of others, zombies too, a user can have so many
- * only; and so it is of those that had been there at one time.
+ * How many of those that were found since cryo_scope_limit_gone() have been waited for: of others,
+ * zombies too, a user can have so many only; and so it is of those that had been there at one time.
  */
 static unsigned int count_gone(struct cryo_request *req)
 {
@@ -554,7 +555,7 @@ bool cryo_scope_overrun(struct cryo_request *req)
 	return req->overrun;
 }
 
-/* The same, counted only when a good part of all is new since: it is asked for each scope that participants add. */
+/* The same, counted only when many are new: participants ask for each scope that they add. */
 static bool is_overrun(struct cryo_request *req)
 {
 	if (req->overrun || req->nr_procs - req->asked_at <= FOUND + req->nr_procs / 4)
@@ -562,7 +563,7 @@ static bool is_overrun(struct cryo_request *req)
 	return cryo_scope_overrun(req);
 }
 
-#define LOOKS	3	/* not without end, while processes come and go: who calls has a time limit, and calls again */
+#define LOOKS	3	/* processes come and go; the caller has a time limit, and calls again */
 
 /* Looks at all numbers once. Returns how many processes were new, or a negative errno. */
 static int find_once(struct cryo_request *req)
@@ -594,7 +595,7 @@ static int find_once(struct cryo_request *req)
 	return err ?: total;
 }
 
-/* Add the processes that are in the scope now. Returns how many were new, at least 1 if not all were looked at, or a negative errno. */
+/* Adds what is in the scope now. Returns how many were new, 1 if not all were seen, or -errno. */
 int cryo_scope_find(struct cryo_request *req)
 {
 	unsigned int looks;
@@ -629,7 +630,7 @@ static int take_target(struct cryo_request *req)
 	return skipped ? -ENOENT : add_root(req, req->target, req->args.scope, NULL);
 }
 
-/* A group or a session is where its members are: the one from which it was known is no more than the others. */
+/* A group or session is where its members are, not only the one from which it was known. */
 static int take_others(struct cryo_request *req, int why)
 {
 	int n;
@@ -684,8 +685,8 @@ static bool is_child_in_context(struct cryo_request *req, struct task_struct *ta
 enum freeze_state { FROZEN, NOT_FROZEN, GONE };
 
 /*
- * It is on its way out, and still has to tell those that wait for it (pthread_join()) by a word in memory; or it is the leader,
- * which is going to stay as a zombie.
+ * It is on its way out, and still has to tell those that wait for it (pthread_join()) by a word in
+ * memory; or it is the leader, which is going to stay as a zombie.
  */
 static bool is_exiting(void *arg, struct task_struct *t)
 {
@@ -776,7 +777,7 @@ int cryo_scope_settle(struct cryo_request *req, bool report)
 	return restless;
 }
 
-/* Nobody of the scope is claimed any more. After cryo_thaw(). */
+/* No process of the scope is claimed any more. After cryo_thaw(). */
 void cryo_scope_end(struct cryo_request *req)
 {
 	struct cryo_forward *f, *next_forward;

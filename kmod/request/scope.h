@@ -16,7 +16,8 @@ struct task_struct;
 struct cryo_scope_mark {
 	struct list_head *last;		/* of cryo_request.procs */
 	struct cryo_forward *added;	/* NULL: none has been */
-	int rootless;			/* why the process by which its group was found is not taken; 0: it is */
+	/* why the process by which its group was found is not taken; 0: it is */
+	int rootless;
 	unsigned int looks;		/* of cryo_request, and so what follows */
 	unsigned int asked_at;
 	bool overrun;
@@ -30,7 +31,7 @@ struct cryo_scope_mark {
  * @f: the scope; the request's, but for an error
  * @mark: is for cryo_scope_undo() then
  *
- * cryo_scope_find() looks for who else belongs to it.
+ * cryo_scope_find() adds the others that belong to it.
  *
  * Context: In the requester.
  *
@@ -43,13 +44,17 @@ int cryo_scope_add(struct cryo_request *req, struct cryo_forward *f, struct cryo
  * @req: the request
  * @mark: of cryo_scope_add()
  *
- * Its forward is not the request's any more. None of its processes has been told of the request.
+ * Its forward is not the request's any more. None of its processes has been notified of the
+ * request.
  *
  * Context: In the requester.
  */
 void cryo_scope_undo(struct cryo_request *req, const struct cryo_scope_mark *mark);
 
-/* Processes, or threads, that have been found and have gone while others were waited for: each is kept until the end, about 12 KiB. */
+/*
+ * Processes, or threads, that have been found and have gone while others were waited for: each is
+ * kept until the end, about 12 KiB.
+ */
 #define CRYO_MAX_GONE	4096
 
 /**
@@ -77,7 +82,7 @@ void cryo_scope_limit_gone(struct cryo_request *req);
  * cryo_scope_overrun() - have more come and gone than are kept?
  * @req: the request
  *
- * Nobody is looked for then.
+ * No processes are searched for then.
  *
  * Context: In the requester.
  *
@@ -113,14 +118,14 @@ int cryo_scope_begin(struct cryo_request *req);
 int cryo_scope_find(struct cryo_request *req);
 
 /**
- * cryo_scope_check() - may all who are in the scope by now still be traced?
+ * cryo_scope_check() - may all processes in the scope still be traced?
  * @req: the request
  *
- * Who has been told has run since, and may have got other credentials.
+ * Notified processes have run since, and may have changed their credentials.
  *
  * Context: In the requester. May sleep.
  *
- * Return: 0, or a negative errno; the log of the request says of whom.
+ * Return: 0, or a negative errno; the log of the request names the process.
  */
 int cryo_scope_check(struct cryo_request *req);
 

@@ -2,8 +2,9 @@
 /*
  * commit.c - what the coordinator of a restart does when all of its threads are to go on
  *
- * A task cannot set its own registers, nor take another's tables.  All of this is done by the one thread that has taken the
- * handle out of GATHER, to members that are parked and that say so under the group's lock.
+ * A task cannot set its own registers, nor take another's tables. All of this is done by the one
+ * thread that has taken the handle out of GATHER, to members that are parked and that say so under
+ * the group's lock.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -26,7 +27,8 @@
 #include "restart/restart.h"
 
 #define COMMIT_DEFAULT_MS	60000
-#define BLOCK_MS		60000	/* that a thread takes at most from saying that it is parked until it sleeps */
+/* that a thread takes at most from saying that it is parked until it sleeps */
+#define BLOCK_MS		60000
 #define SETUP_MS		60000
 #define BLOCK_POLL_NS		20000
 #define BLOCK_POLL_MAX_NS	1000000
@@ -36,7 +38,10 @@ static bool has_ended_early(struct cryo_rst_group *g)
 	return READ_ONCE(g->lost) || cryo_rst_state_of(g) == CRYO_RST_ABORTED;
 }
 
-/* By the commit. -EBUSY would be about this call: what keeps a commit from going on is that it was given up. */
+/*
+ * By the commit. -EBUSY would be about this call: what keeps a commit from going on is that it was
+ * given up.
+ */
 static int commit_enter(struct cryo_rst_group *g, enum cryo_rst_state to)
 {
 	int err = cryo_rst_enter(g, to);
@@ -237,7 +242,10 @@ static int wait_setup(struct cryo_rst_group *g)
 	return g->setup_error;
 }
 
-/* Where threads are held, the process sends it itself when they go on: whether the caller may signal it is asked now. */
+/*
+ * Where threads are held, the process sends it itself when they go on: whether the caller may
+ * signal it is asked now.
+ */
 static int signal_process(struct pid *tgid, int signal)
 {
 	int err = kill_pid(tgid, 0, 0);

@@ -22,7 +22,10 @@ static int disarm_target(struct file *epoll, struct file *target,
 	struct cryo_epitem *epi;
 	int err = -ENOENT;
 
-	/* Its private data are what they are taken for: a user can give files of other kinds that name. */
+	/*
+	 * Its private data are what they are taken for: a user can give files of other kinds that
+	 * name.
+	 */
 	if (file_inode(epoll)->i_sb->s_magic != ANON_INODE_FS_MAGIC || !cryo_is_epoll(epoll))
 		return -EINVAL;
 	if (!cryo_layout_fits(CRYO_LAYOUT_EPOLL))

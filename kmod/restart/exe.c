@@ -21,7 +21,9 @@ static bool may_not_exec(const struct path *path)
 	return path->mnt->mnt_flags & MNT_NOEXEC || path->mnt->mnt_sb->s_iflags & SB_I_NOEXEC;
 }
 
-/* A process may be cr_restart itself: its file is mapped, and is not replaced by the kernel then. */
+/*
+ * A process may be cr_restart itself: its file is mapped, and is not replaced by the kernel then.
+ */
 static bool is_exe(struct file *file)
 {
 	struct file *exe;
@@ -60,8 +62,8 @@ static int is_mapped(struct file *file)
 }
 
 /*
- * Who restarts another user's process has its executable link made, but no other than a file that it has mapped: what it asks for
- * is what that user's context says.
+ * Who restarts another user's process has its executable link made, but no other than a file that
+ * it has mapped: what it asks for is what that user's context says.
  */
 static int may_link(const struct cred *maker, struct file *file)
 {
@@ -78,7 +80,10 @@ static int may_link(const struct cred *maker, struct file *file)
 	return mapped ? 0 : -EPERM;
 }
 
-/* As prctl(PR_SET_MM, PR_SET_MM_MAP): who has the capability for that, any file; others, one that they run. */
+/*
+ * As prctl(PR_SET_MM, PR_SET_MM_MAP): who has the capability for that, any file; others, one that
+ * they run.
+ */
 static int set_exe(const struct cred *maker, struct file *file)
 {
 	struct inode *inode = file_inode(file);
@@ -90,13 +95,16 @@ static int set_exe(const struct cred *maker, struct file *file)
 		return 0;
 	err = may_link(maker, file) ?: file_permission(file, MAY_EXEC) ?:
 	      cryo_replace_mm_exe_file(current->mm, file);
-	/* Another process that shares the memory has done so meanwhile, and the memory has that file mapped. */
+	/*
+	 * Another process that shares the memory has done so meanwhile, and the memory has that
+	 * file mapped.
+	 */
 	return err == -EBUSY && is_exe(file) ? 0 : err;
 }
 
 /*
- * What a descriptor of O_PATH refers to, opened as execve(2) would for the caller: who may execute a file need not be able to
- * read it, and can read no more of it by way of the link.
+ * What a descriptor of O_PATH refers to, opened as execve(2) would for the caller: who may execute
+ * a file need not be able to read it, and can read no more of it by way of the link.
  */
 static struct file *open_path(const struct file *place)
 {
@@ -108,8 +116,8 @@ static struct file *open_path(const struct file *place)
 }
 
 /*
- * With O_PATH, closing @fd does not take from the process its POSIX locks on its own executable, which it
- * has again by now.
+ * With O_PATH, closing @fd does not take from the process its POSIX locks on its own executable,
+ * which it has again by now.
  */
 int cryo_restart_take_exe(const struct cred *maker, int fd)
 {

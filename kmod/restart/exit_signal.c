@@ -2,10 +2,12 @@
 /*
  * exit_signal.c - which signal tells the parent of the caller's end
  *
- * The kernel gives it at clone(2), to a sibling (CLONE_PARENT) that of who forks it, and makes it SIGCHLD by exec(2) and when
- * the parent dies.  So a process with one signal may have forked a sibling with another, which no calls bring about again.
+ * The kernel gives it at clone(2), to a sibling (CLONE_PARENT) that of who forks it, and makes it
+ * SIGCHLD by exec(2) and when the parent dies. So a process with one signal may have forked a
+ * sibling with another, which no calls bring about again.
  *
- * Whoever could have forked the caller may have it told by any signal, and whoever may send him that.
+ * Whoever could have forked the caller may have it told by any signal, and whoever may send him
+ * that.
  */
 #include <linux/errno.h>
 #include <linux/pid.h>
@@ -33,12 +35,15 @@ static bool is_parent(struct task_struct *task)
 }
 
 /*
- * By execution ids: if the parent executes another program from here on, which may be one with more rights, the kernel tells it
- * by SIGCHLD, as it does of children that it has forked before.
+ * By execution ids: if the parent executes another program from here on, which may be one with more
+ * rights, the kernel tells it by SIGCHLD, as it does of children that it has forked before.
  */
 static int may_tell(const struct cryo_restarter *by, struct task_struct *parent)
 {
-	/* The counters are copied by fork(): those of one who has adopted the caller may be equal although it has executed something. */
+	/*
+	 * The counters are copied by fork(): those of one who has adopted the caller may be equal
+	 * although it has executed something.
+	 */
 	if (READ_ONCE(parent->self_exec_id) != current->parent_exec_id ||
 	    !cryo_is_descendant(by->coordinator, parent) ||
 	    !cryo_cred_has_no_more(by->cred, parent))
@@ -67,8 +72,8 @@ long cryo_restart_signal(const struct cryo_restarter *by, void __user *arg)
 	if (!err) {
 		WRITE_ONCE(current->exit_signal, args.signal);
 		/*
-		 * Sends nothing, and waits for the tasklist_lock: who was adopted before that is seen to have been, and who is
-		 * adopted after that gets SIGCHLD.
+		 * Sends nothing, and waits for the tasklist_lock: who was adopted before that is
+		 * seen to have been, and who is adopted after that gets SIGCHLD.
 		 */
 		kill_pgrp(task_pid(current), 0, 1);
 		if (!is_parent(parent)) {

@@ -37,8 +37,8 @@ static int call_seccomp(unsigned int op, unsigned int flags, u64 program)
 }
 
 /*
- * Filters cannot be taken away.  If some are there when another one is refused, the thread dies: it is not to go
- * on with less than it had, nor with what a call that has failed has left.
+ * Filters cannot be taken away. If some are there when another one is refused, the thread dies: it
+ * is not to go on with less than it had, nor with what a call that has failed has left.
  */
 static int install_filters(const struct cryo_resume *args, unsigned int shared,
 			   struct cryo_log *log)
@@ -74,7 +74,10 @@ static int install_filters(const struct cryo_resume *args, unsigned int shared,
 
 #ifdef CONFIG_SECCOMP_FILTER
 
-/* With siglock. The filter that has @n restored ones of @from's, which has @total, up to it; NULL: it has not. */
+/*
+ * With siglock. The filter that has @n restored ones of @from's, which has @total, up to it; NULL:
+ * it has not.
+ */
 static struct cryo_seccomp_copy *nth_filter(struct task_struct *from, unsigned int total,
 					    unsigned int n)
 {
@@ -134,7 +137,10 @@ static int take_filters(struct task_struct *from, unsigned int total, unsigned i
 
 #endif
 
-/* The filters of the thread of the caller's process that is called @number, which may not have them yet. Freed with @g. */
+/*
+ * The filters of the thread of the caller's process that is called @number, which may not have them
+ * yet. Freed with @g.
+ */
 static struct cryo_rst_filters *filters_of(struct cryo_rst_group *g, u32 number)
 {
 	unsigned long key = (unsigned long)task_tgid_nr(current) << 32 | number;
@@ -208,7 +214,7 @@ static void show_filters(struct cryo_rst_group *g, struct cryo_rst_filters *f, u
 	spin_lock(&g->state_lock);
 	if (!f->task) {
 		f->total = total;
-		/* Who sees the thread sees how many it has. */
+		/* A reader that sees the thread sees how many it has. */
 		smp_store_release(&f->task, get_task_struct(current));
 	}
 	spin_unlock(&g->state_lock);
@@ -279,9 +285,9 @@ static int set_mode_with_right(struct cryo_rst_group *g, const struct cryo_resum
 }
 
 /*
- * In the thread.  It has dropped the right that a filter without no_new_privs takes; the maker of the handle, who restarts
- * it, may have that: over the thread itself, not just in a user namespace of his own.  0: they are there, or the thread is
- * dying.
+ * In the thread. It has dropped the right that a filter without no_new_privs takes; the maker of
+ * the handle, who restarts it, may have that: over the thread itself, not just in a user namespace
+ * of his own. 0: they are there, or the thread is dying.
  */
 int cryo_install_seccomp(struct cryo_rst_group *g, struct cryo_rst_member *m)
 {

@@ -44,7 +44,10 @@ long cryo_restart_map_file(struct cryo_map_files *files, void __user *arg)
 	return -EBUSY;
 }
 
-/* Where the area has not all that a fork() needs, its first page comes at once, though nobody waits for it. */
+/*
+ * Where the area has not all that a fork() needs, its first page comes at once, though nobody waits
+ * for it.
+ */
 static int add_area(struct cryo_map_mm *map, struct cryo_map_table *t, const struct cryo_map *args)
 {
 	int err = cryo_map_add(map, t, args);

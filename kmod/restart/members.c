@@ -2,9 +2,10 @@
 /*
  * members.c - the threads of a restart, from their CRYO_RST_RESUME until they go on or die
  *
- * Everything here runs in the threads themselves, first in the call, then in a task work on their way to
- * user mode, where they park.  What a member has brought is given back by itself, whichever way it goes: one that was
- * killed leaves nothing with the handle but that it has come, and that it is lost.
+ * Everything here runs in the threads themselves, first in the call, then in a task work on their
+ * way to user mode, where they park. What a member has brought is given back by itself, whichever
+ * way it goes: one that was killed leaves nothing with the handle but that it has come, and that it
+ * is lost.
  */
 #include <linux/cred.h>
 #include <linux/fdtable.h>
@@ -32,7 +33,8 @@
 #include "syscalls/syscalls.h"
 
 #define LEADER_EXIT_JIFFIES	(10 * HZ)
-#define OTHER_SET_BYTES		4096	/* sets that the kernel has no regset for: a few words each */
+/* sets that the kernel has no regset for: a few words each */
+#define OTHER_SET_BYTES		4096
 
 static void member_free(struct cryo_rst_member *m)
 {
@@ -72,7 +74,9 @@ static int finish_process(struct cryo_rst_member *m, const char **what)
 		*what = "closing the restart handle";
 		err = close_fd(args->close_fd);
 	}
-	/* Not sooner: the restart code shares memory with cr_restart, which may be another user's. */
+	/*
+	 * Not sooner: the restart code shares memory with cr_restart, which may be another user's.
+	 */
 	if (!err && args->flags & CRYO_RESUME_DUMPABLE)
 		cryo_make_dumpable();
 	if (!err && args->signal) {
@@ -83,15 +87,15 @@ static int finish_process(struct cryo_rst_member *m, const char **what)
 }
 
 /*
- * A process whose main thread had exited has another one that does its work here: wait until the main
- * thread is a zombie again, and no longer runs the code that is about to be unmapped.
+ * A process whose main thread had exited has another one that does its work here: wait until the
+ * main thread is a zombie again, and no longer runs the code that is about to be unmapped.
  */
 static int wait_leader_gone(const char **what)
 {
 	unsigned long limit = jiffies + LEADER_EXIT_JIFFIES;
 
 	*what = "waiting for its main thread to exit";
-	/* Nobody is woken by its end: it stays a zombie, and its process lives. */
+	/* Its end wakes no waiter: it stays a zombie, and its process lives. */
 	while (!thread_group_leader(current) && !READ_ONCE(current->group_leader->exit_state)) {
 		if (time_after(jiffies, limit))
 			return -ETIMEDOUT;
@@ -202,8 +206,9 @@ static void note_gone(struct cryo_rst_member *m, bool lost)
 }
 
 /*
- * Not killable, as nobody else takes it off the list, but with an end: who has the lock waits for no member any more once one is lost,
- * and for the memory of one a second at most (lib/shadow_stack.c).
+ * Not killable, as nobody else takes it off the list, but with an end: who has the lock waits for
+ * no member any more once one is lost, and for the memory of one a second at most
+ * (lib/shadow_stack.c).
  */
 static void member_leave(struct cryo_rst_member *m)
 {
@@ -259,7 +264,10 @@ const struct user_regset *cryo_rst_regset(struct task_struct *task, unsigned int
 	return NULL;
 }
 
-/* No more is copied than there can be; whether the set is right is for the commit to say, in the log. */
+/*
+ * No more is copied than there can be; whether the set is right is for the commit to say, in the
+ * log.
+ */
 static size_t largest_regset(unsigned int note)
 {
 	const struct user_regset *regset = cryo_rst_regset(current, note);
@@ -354,7 +362,10 @@ static struct cryo_rst_member *member_make(void __user *arg)
 	return ERR_PTR(err);
 }
 
-/* Is there a place for @m in @g? From here on it has one, though it may be some time until it parks. */
+/*
+ * Is there a place for @m in @g? From here on it has one, though it may be some time until it
+ * parks.
+ */
 static int take_place(struct cryo_rst_group *g, struct cryo_rst_member *m)
 {
 	bool leader = m->args.flags & CRYO_RESUME_LEADER;
@@ -402,7 +413,10 @@ long cryo_rst_resume(struct cryo_rst_group *g, void __user *arg)
 	}
 	cryo_point("joined");
 	trace_cryo_restart_join(current, g->coordinator);
-	/* Filters cannot be taken away: nothing but the thread's end keeps it from parking after this. */
+	/*
+	 * Filters cannot be taken away: nothing but the thread's end keeps it from parking after
+	 * this.
+	 */
 	err = cryo_install_seccomp(g, m);
 	if (err) {
 		give_place_back(g, m);
@@ -411,7 +425,10 @@ long cryo_rst_resume(struct cryo_rst_group *g, void __user *arg)
 	cryo_arch_prepare_park(current);
 	init_task_work(&m->work, resume_member);
 	cryo_unload_get();
-	/* Not TWA_SIGNAL: the kernel is to look at signals, and calls that they end, when it has got its registers. */
+	/*
+	 * Not TWA_SIGNAL: the kernel is to look at signals, and calls that they end, when it has
+	 * got its registers.
+	 */
 	if (task_work_add(current, &m->work, TWA_RESUME)) {
 		cryo_unload_put();
 		give_place_back(g, m);

@@ -25,8 +25,9 @@
 #include "restart/calls.h"
 
 /*
- * The first process of a namespace is 1, or the kernel takes none for the one that orphans go to, and crashes. The file
- * in /proc is of namespaces that one is in; this is of one that may have nobody yet. Once it has had somebody it may be any.
+ * The first process of a namespace is 1, or the kernel takes none for the one that orphans go to,
+ * and crashes. The file in /proc is of namespaces that one is in; this is of one that may have
+ * nobody yet. Once it has had somebody it may be any.
  */
 static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
 {
@@ -34,9 +35,10 @@ static bool may_be_next(const struct pid_namespace *ns, pid_t pid)
 }
 
 /*
- * Two restarts at once would take each other's number for the one to be put back, and leave the cursor there: all new processes
- * of the machine would then get the numbers that the jobs still want.  So what was there before the first of them is known: of the
- * machine's own namespace always, of others as long as there is room.  A record may be of a namespace that is gone, whose place and
+ * Two restarts at once would take each other's number for the one to be put back, and leave the
+ * cursor there: all new processes of the machine would then get the numbers that the jobs still
+ * want. So what was there before the first of them is known: of the machine's own namespace always,
+ * of others as long as there is room. A record may be of a namespace that is gone, whose place and
  * number another one has.
  */
 #define NEAR_PIDS	64		/* forked since */
@@ -104,8 +106,9 @@ static bool is_cursor_used(const void *what)
 }
 
 /*
- * The kernel itself reads and sets the cursor with single loads and stores. @pid 0 puts it back: only from where a restart
- * has set it, as a job that runs has forked on from where it was, and would be given the ids of its children again.
+ * The kernel itself reads and sets the cursor with single loads and stores. @pid 0 puts it back:
+ * only from where a restart has set it, as a job that runs has forked on from where it was, and
+ * would be given the ids of its children again.
  */
 static int set_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 {
@@ -117,7 +120,10 @@ static int set_cursor(struct pid_namespace *ns, pid_t pid, pid_t *before)
 	next = pid ?: *before;
 	if (next != now && !may_be_next(ns, next))
 		return -EINVAL;
-	/* Also of one that is there by itself: by that it is known whether the number has been used. */
+	/*
+	 * Also of one that is there by itself: by that it is known whether the number has been
+	 * used.
+	 */
 	if (pid) {
 		c = c ?: place_for(ns);
 		*c = (struct cryo_cursor){ .ns = ns, .inum = ns->ns.inum, .before = *before,

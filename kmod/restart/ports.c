@@ -2,10 +2,12 @@
 /*
  * ports.c - ports that connections of an earlier life keep
  *
- * Who closes a TCP connection first keeps its port for a minute (TIME_WAIT); bind(2) gives it to nobody then unless the
- * connection had SO_REUSEADDR.  A job that is restarted right after it was killed meets those of its own.
+ * Who closes a TCP connection first keeps its port for a minute (TIME_WAIT); bind(2) gives it to
+ * nobody then unless the connection had SO_REUSEADDR. A job that is restarted right after it was
+ * killed meets those of its own.
  *
- * The whole table of connections is walked, as by each dump of sock_diag(7), which everybody may ask for, with the same locks.
+ * The whole table of connections is walked, as by each dump of sock_diag(7), which everybody may
+ * ask for, with the same locks.
  */
 #include <linux/cred.h>
 #include <linux/net.h>
@@ -32,8 +34,8 @@ struct port_release {
 };
 
 /*
- * Nobody has it open any more.  Of one in TIME_WAIT nothing tells whose it was: it has no user on any kernel, and that of its
- * port (struct inet_bind_bucket) is kept for SO_REUSEPORT only.
+ * Nobody has it open any more. Of one in TIME_WAIT nothing tells whose it was: it has no user on
+ * any kernel, and that of its port (struct inet_bind_bucket) is kept for SO_REUSEPORT only.
  */
 static bool is_left(const struct sock *sk, struct port_release *release)
 {
@@ -44,7 +46,10 @@ static bool is_left(const struct sock *sk, struct port_release *release)
 	return sk_fullsock(sk) && sock_flag(sk, SOCK_DEAD) && uid_eq(sk->sk_uid, current_euid());
 }
 
-/* As if it had been made with SO_REUSEADDR. Of the bits beside it, nobody is left who would set one. */
+/*
+ * As if it had been made with SO_REUSEADDR. Of the bits beside it, nobody is left who would set
+ * one.
+ */
 static void let_reuse(struct inet_hashinfo *hashinfo, unsigned int i, struct port_release *release)
 {
 	spinlock_t *lock = inet_ehash_lockp(hashinfo, i);

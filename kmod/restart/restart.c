@@ -2,12 +2,12 @@
 /*
  * restart.c - the handle of a restart
  *
- * The threads of the processes that user space has rebuilt join a group and park on their way to user mode.
- * When all are there, the coordinator, which is another process, gives them their registers: a task
- * cannot set its own.  Then all go on, or, when anything fails, all are killed.
+ * The threads of the processes that user space has rebuilt join a group and park on their way to
+ * user mode. When all are there, the coordinator, which is another process, gives them their
+ * registers: a task cannot set its own. Then all go on, or, when anything fails, all are killed.
  *
- * Everything is done to the caller or to tasks that joined by themselves; who may do what, and when, says
- * state.c.
+ * Everything is done to the caller or to tasks that joined by themselves; who may do what, and
+ * when, says state.c.
  */
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>

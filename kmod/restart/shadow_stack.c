@@ -77,7 +77,10 @@ static int fill_shadow_stack(const struct cryo_shadow_stack *args, void *buffer)
 	return 0;
 }
 
-/* A program is not to write its own return addresses: another process restarts it, and it has not gone on yet. */
+/*
+ * A program is not to write its own return addresses: another process restarts it, and it has not
+ * gone on yet.
+ */
 static int check_is_rebuilt(struct cryo_rst_group *g)
 {
 	bool is;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * share_tables.c - which member of a restart gets the descriptor table or the working directory of which other process
+ * share_tables.c - which member of a restart gets the descriptor table or the working directory of
+ * which other process
  *
- * With the group's lock held, when all have parked and before any goes on. Nothing here takes longer for each member the
- * more of them there are.
+ * With the group's lock held, when all have parked and before any goes on. Nothing here takes
+ * longer for each member the more of them there are.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -24,7 +25,8 @@
 struct table_owners {
 	struct xarray files;		/* by what their tables are called */
 	struct xarray fs;
-	struct xarray processes;	/* one of each, by its number; its @in_process is the count */
+	/* one of each, by its number; its @in_process is the count */
+	struct xarray processes;
 };
 
 static void init_owners(struct table_owners *o)
@@ -74,9 +76,9 @@ static bool is_staying(void *arg, struct task_struct *thread)
 }
 
 /*
- * Is nobody in the process of @owner but members?  Another thread may be about to execute a set-user-id program with
- * what would be shared. One that ends is not; and who is not there when it is looked at has been made by one that is.
- * Members have all parked: once that is so, it stays so.
+ * Is nobody in the process of @owner but members? Another thread may be about to execute a
+ * set-user-id program with what would be shared. One that ends is not; and who is not there when it
+ * is looked at has been made by one that is. Members have all parked: once that is so, it stays so.
  */
 static bool is_all_members(struct table_owners *o, struct cryo_rst_member *owner)
 {
@@ -101,7 +103,10 @@ static bool is_all_members(struct table_owners *o, struct cryo_rst_member *owner
 	return owner->all_members;
 }
 
-/* NULL if @m may have tables of @owner's process: as if one of them had been made by the other, by clone(2). */
+/*
+ * NULL if @m may have tables of @owner's process: as if one of them had been made by the other, by
+ * clone(2).
+ */
 static const char *why_not_shared(struct cryo_rst_group *g, struct table_owners *o,
 				  struct cryo_rst_member *owner, struct cryo_rst_member *m,
 				  bool fs)
@@ -136,7 +141,10 @@ static int get_table(struct cryo_rst_group *g, struct table_owners *o, struct cr
 	}
 	if (same_thread_group(owner->task, m->task))
 		return 0;
-	/* Before it is asked whether that may be: whoever executes a program from here on finds one user more. */
+	/*
+	 * Before it is asked whether that may be: whoever executes a program from here on finds one
+	 * user more.
+	 */
 	err = cryo_tables_get(&m->tables, owner->task, !fs, fs);
 	if (err) {
 		cryo_log(&g->log, "thread %d: cannot share the tables of pid %d%s: %pe",

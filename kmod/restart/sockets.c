@@ -43,8 +43,8 @@
 /* ---- CRYO_RST_PEER_PID: see exceptions.c ---- */
 
 /*
- * The caller's, or who restarts': who is in a user namespace of the job has sockets of the user that has made that, whom he
- * cannot become there.
+ * The caller's, or who restarts': who is in a user namespace of the job has sockets of the user
+ * that has made that, whom he cannot become there.
  */
 static bool is_own(const struct cryo_restarter *by, struct sock *sk)
 {
@@ -55,9 +55,10 @@ static bool is_own(const struct cryo_restarter *by, struct sock *sk)
 }
 
 /*
- * A process that the restart has made, and of which the caller, or who restarts, may read: it has no more rights than he has, and he
- * could have had it make the connection when he made it.  (The caller may be in a user namespace of the job, and the process
- * outside of it.)  Not "may trace": Yama keeps ordinary users from that even where a process is their own.
+ * A process that the restart has made, and of which the caller, or who restarts, may read: it has
+ * no more rights than he has, and he could have had it make the connection when he made it. (The
+ * caller may be in a user namespace of the job, and the process outside of it.) Not "may trace":
+ * Yama keeps ordinary users from that even where a process is their own.
  */
 static int may_name(const struct cryo_restarter *by, struct pid *pid)
 {
@@ -73,8 +74,8 @@ static int may_name(const struct cryo_restarter *by, struct pid *pid)
 }
 
 /*
- * What the kernel has noted at one end of a connection is who made the other: who called connect(), socketpair() or listen().  A
- * socket that has not been accepted yet has no user of its own.
+ * What the kernel has noted at one end of a connection is who made the other: who called connect(),
+ * socketpair() or listen(). A socket that has not been accepted yet has no user of its own.
  */
 static bool is_other_end_own(const struct cryo_restarter *by, struct sock *sk)
 {
@@ -91,7 +92,10 @@ static bool is_other_end_own(const struct cryo_restarter *by, struct sock *sk)
 	return is;
 }
 
-/* Nobody else's, neither it nor what is at its other end; nor one that others read from which is not connected. */
+/*
+ * Nobody else's, neither it nor what is at its other end; nor one that others read from which is
+ * not connected.
+ */
 static int check_other_end(const struct cryo_restarter *by, struct sock *peer)
 {
 	if (peer->sk_type == SOCK_DGRAM)
@@ -182,8 +186,9 @@ long cryo_restart_peer_pid(const struct cryo_restarter *by, void __user *arg)
 /* ---- CRYO_RST_DATAGRAM: see exceptions.c ---- */
 
 /*
- * Nobody else has the socket: its file has one descriptor, beside the reference that is held here, and the caller's table is
- * his alone.  Who gets it from him afterwards gets one that he has filled, as he could have done in a network of his own.
+ * Nobody else has the socket: its file has one descriptor, beside the reference that is held here,
+ * and the caller's table is his alone. Who gets it from him afterwards gets one that he has filled,
+ * as he could have done in a network of his own.
  */
 static bool is_sole_owner(const struct socket *sock)
 {

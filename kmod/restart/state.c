@@ -14,7 +14,8 @@
  * only give the restart up, until it is at GO.
  *
  *	call				who		state			else
- *	RESUME				user		GATHER, COMMITTING	EBUSY; EBUSY when all have come
+ *	RESUME				user		GATHER, COMMITTING	EBUSY, also when all
+ *										have arrived
  *	COMMIT				coordinator	GATHER			EPERM; EBUSY
  *	MAP_FILE			coordinator	GATHER			EPERM; EBUSY
  *	PID_CURSOR, OUTER_PID, PEER_PID,
@@ -22,20 +23,24 @@
  *	INOTIFY_EVENT,
  *	EXIT_SIGNAL,
  *	TIMER, URING, mmap(), MAP	user		GATHER			EPERM; EBUSY
- *	SHADOW_STACK			user, not the	GATHER			EPERM; EBUSY; EPERM when a thread of its
- *					coordinator				process has resumed
+ *	SHADOW_STACK			user, not the	GATHER			EPERM, also when its
+ *					coordinator				process has a thread
+ *										that resumed; EBUSY
  *	STATUS, read()			anybody		all			-
- *	close() in the coordinator	-		until GO		ABORTED, afterwards nothing
+ *	close() in the coordinator	-		until GO		ABORTED; afterwards
+ *										nothing
  *
  *	coordinator	a thread of the process that made the handle
- *	user		has the user ids of the handle's maker and is in his user namespace; or the maker has
- *			CAP_SETUID in the user namespace of the caller: he could have become him, or have made the namespace.
- *			So root's restarts have members of all users, and jobs have user namespaces of their own; but who
- *			is root only in a namespace that he has made does nothing with who is outside of it.
+ *	user		has the user ids of the handle's maker and is in his user namespace; or the
+ *			maker has CAP_SETUID in the user namespace of the caller: he could have
+ *			become him, or have made the namespace. So root's restarts have members of
+ *			all users, and jobs have user namespaces of their own; but who is root only
+ *			in a namespace that he has made does nothing with who is outside of it.
  *
- * In one process several threads may call at once.  What acts on its caller has begun in GATHER and is counted, and the
- * commit goes on when none is under way.  A member is inside of its call until it goes on or dies, so it executes no
- * program and changes no credentials meanwhile; the other threads of its process may, but exec(2) kills it first.
+ * In one process several threads may call at once. What acts on its caller has begun in GATHER and
+ * is counted, and the commit goes on when none is under way. A member is inside of its call until
+ * it goes on or dies, so it executes no program and changes no credentials meanwhile; the other
+ * threads of its process may, but exec(2) kills it first.
  */
 #include <linux/bits.h>
 #include <linux/capability.h>

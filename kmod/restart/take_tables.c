@@ -2,12 +2,12 @@
 /*
  * take_tables.c - descriptor tables and working directories of processes that have them in common
  *
- * No call lets a process take another's: clone(2) alone makes them shared.  Each process of a restart
- * makes one of its own, as if it were alone; before they all go on, those that share take that of one of
- * them, and drop their own.
+ * No call lets a process take another's: clone(2) alone makes them shared. Each process of a
+ * restart makes one of its own, as if it were alone; before they all go on, those that share take
+ * that of one of them, and drop their own.
  *
- * A reference is got while the process that it is taken from is parked, so that nothing is on its way
- * through its table without one; and it is used by its new owner on its way to user mode.
+ * A reference is got while the process that it is taken from is parked, so that nothing is on its
+ * way through its table without one; and it is used by its new owner on its way to user mode.
  */
 #include <linux/fdtable.h>
 #include <linux/nsproxy.h>
@@ -33,8 +33,8 @@ static void put_fs(struct fs_struct *fs)
 }
 
 /*
- * As clone(2): not while one of its users executes a program.  That has counted the others already, and decided whether
- * it gets the rights of a set-user-id program.
+ * As clone(2): not while one of its users executes a program. That has counted the others already,
+ * and decided whether it gets the rights of a set-user-id program.
  */
 static bool get_fs(struct fs_struct *fs)
 {

@@ -19,8 +19,8 @@
 #define LIST_PART	256
 
 /*
- * With RCU, by which timers that are deleted stay in memory.  The next ones of the list, from behind @*at on: 0: @*at is it; 1: there
- * are more; -EAGAIN: another thread has deleted @*at.
+ * With RCU, by which timers that are deleted stay in memory. The next ones of the list, from behind
+ * @*at on: 0: @*at is it; 1: there are more; -EAGAIN: another thread has deleted @*at.
  */
 static int look_at_some(s32 id, struct k_itimer **at)
 {
@@ -66,7 +66,9 @@ static int set_counts(const struct cryo_timer_state *args)
 
 	rcu_read_lock();
 	err = find_timer(args->id, &timer);
-	/* Its own lock is not taken inside of siglock: the timer's interrupt does it the other way. */
+	/*
+	 * Its own lock is not taken inside of siglock: the timer's interrupt does it the other way.
+	 */
 	if (!err) {
 		spin_lock_irq(&timer->it_lock);
 		if (READ_ONCE(timer->it_signal) == current->signal) {

@@ -2,8 +2,8 @@
 /*
  * unread_events.c - events of inotify(7) that had not been read
  *
- * They cannot be caused once more: their watches may have gone, and what they tell of has happened.  So they are put where the
- * kernel would have put them, behind what is there.
+ * They cannot be caused once more: their watches may have gone, and what they tell of has happened.
+ * So they are put where the kernel would have put them, behind what is there.
  */
 #include <linux/cred.h>
 #include <linux/err.h>
@@ -29,8 +29,8 @@
 #include "save/files.h"
 
 /*
- * Of the caller, or of who restarts, who made it before the caller went into a user namespace of the job; or of somebody whom
- * one of them could become.
+ * Of the caller, or of who restarts, who made it before the caller went into a user namespace of
+ * the job; or of somebody whom one of them could become.
  */
 static bool may_fill_queue(const struct cred *maker, const struct fsnotify_group *group)
 {
@@ -66,7 +66,10 @@ static struct cryo_inotify_info *make_event(const struct cryo_inotify_put *args)
 	return ERR_PTR(err);
 }
 
-/* The event that tells of lost ones is the group's own, and is in the queue once. False: it is there already. */
+/*
+ * The event that tells of lost ones is the group's own, and is in the queue once. False: it is
+ * there already.
+ */
 static bool queue_event(struct fsnotify_group *group, struct fsnotify_event *event)
 {
 	bool queued;

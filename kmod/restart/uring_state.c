@@ -2,8 +2,9 @@
 /*
  * uring_state.c - rings of io_uring(7): their counters, and where they are mapped
  *
- * No call sets what the kernel has counted, and none maps a ring at a place of the caller's choice: its
- * own get_unmapped_area() refuses addresses, for the sake of machines on which these have colours.
+ * No call sets what the kernel has counted, and none maps a ring at a place of the caller's choice:
+ * its own get_unmapped_area() refuses addresses, for the sake of machines on which these have
+ * colours.
  */
 #include <linux/file.h>
 #include <linux/fs.h>

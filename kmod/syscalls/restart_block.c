@@ -2,9 +2,9 @@
 /*
  * restart_block.c - system calls that go on by restart_syscall(2)
  *
- * The kernel keeps in the thread which function continues the call, and until
- * when.  Times are saved as what remains, except where the program itself named
- * a point in time: that is one of its time namespace, and the kernel keeps it as one of the machine.
+ * The kernel keeps in the thread which function continues the call, and until when. Times are saved
+ * as what remains, except where the program itself named a point in time: that is one of its time
+ * namespace, and the kernel keeps it as one of the machine.
  */
 #include <linux/kernel.h>
 #include <linux/nsproxy.h>
@@ -63,7 +63,10 @@ static s64 ahead_of_machine(struct task_struct *task, u32 clockid)
 	return ns;
 }
 
-/* @time, which is not negative, seen from a clock that is ahead by @ns: what is over stays over, and KTIME_MAX, which is never, stays that. */
+/*
+ * @time, which is not negative, seen from a clock that is ahead by @ns: what is over stays over,
+ * and KTIME_MAX, which is never, stays that.
+ */
 static s64 shift_time(s64 time, s64 ns)
 {
 	s64 shifted;

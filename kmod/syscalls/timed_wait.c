@@ -8,8 +8,9 @@
  * before they are interrupted, and they are continued, by restart_syscall(2),
  * with what was left.
  *
- * All of these calls sleep by a timer on their kernel stack, which names its thread and the kernel's function that wakes it:
- * it is looked for there.  The queues of timers, in which others may have any number, are left alone.
+ * All of these calls sleep by a timer on their kernel stack, which names its thread and the
+ * kernel's function that wakes it: it is looked for there. The queues of timers, in which others
+ * may have any number, are left alone.
  *
  * The restart function is in this module.  A thread that is inside it holds a
  * reference to the module; one that has it in its restart block, but not been there
@@ -35,9 +36,9 @@
 #include "syscalls/waiting_calls.h"
 
 /*
- * A thread that is looked at can wake up by itself before it is interrupted, and wait for something else
- * then, with another timeout.  That takes another voluntary context switch.  Who has armed the timer and
- * is still on a CPU is about to make the one for this wait.
+ * A thread that is looked at can wake up by itself before it is interrupted, and wait for something
+ * else then, with another timeout. That takes another voluntary context switch. Who has armed the
+ * timer and is still on a CPU is about to make the one for this wait.
  */
 static unsigned long switches_when_asleep(struct task_struct *task)
 {
@@ -65,8 +66,8 @@ static bool is_sleeper(struct task_struct *task, const void *at, struct hrtimer_
 }
 
 /*
- * The timer that @task sleeps by, on its stack.  Both may change or end at any time, as the thread may: so nothing is
- * followed, and the stack is read as memory that need not be there.
+ * The timer that @task sleeps by, on its stack. Both may change or end at any time, as the thread
+ * may: so nothing is followed, and the stack is read as memory that need not be there.
  */
 static bool find_sleeper(struct task_struct *task, struct hrtimer_sleeper *sleeper)
 {
@@ -89,7 +90,10 @@ static bool find_sleeper(struct task_struct *task, struct hrtimer_sleeper *sleep
 	return false;
 }
 
-/* With RCU: the call that it is in, as far as its registers tell while it may still run; negative: none. */
+/*
+ * With RCU: the call that it is in, as far as its registers tell while it may still run; negative:
+ * none.
+ */
 static int number_of_call(struct task_struct *task)
 {
 	struct pt_regs *regs = task_pt_regs(task);
@@ -138,7 +142,10 @@ static void look_for_wait(struct cryo_parked *p)
 	p->has_wait = true;
 }
 
-/* A filter is to see each call by its own number: one that is continued by restart_syscall(2) would not be shown to it. */
+/*
+ * A filter is to see each call by its own number: one that is continued by restart_syscall(2) would
+ * not be shown to it.
+ */
 static bool is_filtered(void)
 {
 	return seccomp_mode(&current->seccomp) != SECCOMP_MODE_DISABLED;
@@ -154,7 +161,10 @@ void cryo_timed_waits_find(struct cryo_request *req, struct cryo_parked *p)
 	}
 }
 
-/* In the thread, which has been interrupted: in the wait that was found? If not, its call begins anew. */
+/*
+ * In the thread, which has been interrupted: in the wait that was found? If not, its call begins
+ * anew.
+ */
 bool cryo_timed_wait_found(struct cryo_parked *p)
 {
 	return p->has_wait && current->nvcsw == p->wait_switches && !is_filtered();

@@ -50,7 +50,10 @@ bool cryo_is_pure_wait(u32 nr)
 	return false;
 }
 
-/* With what they wait for in memory of the caller's, which may itself be waited for. Not those of files, which may be on a server. */
+/*
+ * With what they wait for in memory of the caller's, which may itself be waited for. Not those of
+ * files, which may be on a server.
+ */
 bool cryo_waits_after_reading(u32 nr)
 {
 	switch (nr) {

@@ -5,7 +5,7 @@
 
 #include <bit>
 
-#include "restart/memory/hugetlb.h"
+#include "restart/ipc/hugetlb.h"
 #include "restart/rights/names.h"
 #include "unit/obstacles.h"
 

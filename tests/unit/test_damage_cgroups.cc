@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "restart/process/control_groups.h"
+#include "restart/cgroups/control_groups.h"
 #include "unit/damage.h"
 
 namespace cryo::test {

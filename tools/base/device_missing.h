@@ -7,7 +7,7 @@ namespace cryo {
 
 // Why there is no /dev/cryo, and what helps: the module is not loaded, or it is.
 [[nodiscard]] std::string why_no_device();
-// Who may open it, where the caller may not.
+// Which users may open it, where the caller may not.
 [[nodiscard]] std::string who_may_open_device();
 
 }  // namespace cryo

@@ -11,7 +11,7 @@
 
 namespace cryo {
 
-// Names of files and processes can come from anybody: bytes upon which a terminal would act, as \xNN.
+// Names of files and processes may be chosen by any user: bytes upon which a terminal would act, as \xNN.
 [[nodiscard]] inline std::string without_controls(std::string_view text) {
   std::string result;
   int following = 0;  // bytes that belong to the one before

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A line on the terminal of who waits for something that takes long.  Off until begin() is called.
+// A progress line on the terminal, for operations that take long.  Off until begin() is called.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/open_regular.h"
 #include "base/place.h"
-#include "context/origin.h"
+#include "base/privileged_caller.h"
 
 namespace cryo {
 namespace {

@@ -23,7 +23,7 @@ struct FoundContext {
 // A privileged caller follows no symbolic links but root's and his own.
 [[nodiscard]] FoundContext find_context(const std::string& path);
 
-// Why nobody opens what was found; empty: it can be opened.
+// Why what was found must not be opened; empty: it can be.
 [[nodiscard]] std::string why_never_opened(const UniqueFd& place);
 
 // For reading; the writer of a FIFO is not waited for. None, with errno.

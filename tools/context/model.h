@@ -319,7 +319,7 @@ struct File {
   std::string path;
   std::string
       redirected;  // not of the context: a file that cr_restart's caller has named instead, see redirect.h
-  std::optional<Creds> opener;              // who opened it, where that is not who has it
+  std::optional<Creds> opener;              // the opener, where that is not the holder
   std::vector<cryo_epoll_target> epoll;     // kind CRYO_FILE_EPOLL
   std::optional<Socket> socket;             // always there when kind is CRYO_FILE_SOCKET
   std::optional<cryo_eventfd> eventfd;      // always there when kind is CRYO_FILE_EVENTFD

@@ -4,9 +4,7 @@
 #include "context/origin.h"
 
 #include <fmt/format.h>
-#include <linux/capability.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -35,11 +33,11 @@ std::string text_of(const char* path) {
 }
 
 // Nothing: it is not of the caller's mount namespace.
-std::optional<Mount> mount_of(const Source& source) {
+std::optional<Mount> mount_of(const SourceFile& file) {
   const auto mounts = parse_mountinfo(text_of("/proc/self/mountinfo"));
   if (!mounts) return {};
   const auto mount = std::find_if(mounts->begin(), mounts->end(),
-                                  [&source](const Mount& other) { return other.id == source.mount_id(); });
+                                  [&file](const Mount& other) { return other.id == file.mount_id; });
   return mount == mounts->end() ? std::nullopt : std::optional(*mount);
 }
 
@@ -82,48 +80,35 @@ std::string user_mounter(const Mount& mount) {
   return {};
 }
 
-std::string mounter(const Source& source) {
-  const std::optional<Mount> mount = mount_of(source);
-  if (source.fs_magic() == kFuseMagic)
+std::string mounter(const SourceFile& file) {
+  const std::optional<Mount> mount = mount_of(file);
+  if (file.fs_magic == kFuseMagic)
     if (std::string text = fuse_mounter(mount); !text.empty()) return text;
   return mount ? user_mounter(*mount) : std::string();
 }
 
-}  // namespace
-
-bool is_privileged_caller() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capget, &header, data) != 0) fail_errno("capget");
-  return ::geteuid() == 0 || data[0].effective != 0 || data[1].effective != 0;
-}
-
-namespace {
-
 // What is root's, and says what somebody else likes: proc(5) has a process's own text in files that are
 // root's when it is not dumpable, and who sits at the machine may attach disks, or files as disks.
-std::string others_contents(const Source& source) {
+std::string others_contents(const SourceFile& file) {
   constexpr unsigned kMemoryDevices = 1;  // null(4), zero(4): nobody's
-  if (is_kernel_interface(source.fs_magic()))
+  if (is_kernel_interface(file.fs_magic))
     return "is a kernel pseudo-file, whose contents any user's process may choose";
-  if (S_ISBLK(source.mode()) || (S_ISCHR(source.mode()) && major(source.special()) != kMemoryDevices))
+  if (S_ISBLK(file.mode) || (S_ISCHR(file.mode) && major(file.special) != kMemoryDevices))
     return "is a device, and others may have written what it has";
-  if (S_ISREG(source.mode()) && source.fs_magic() == 0)
-    return "is on a file system that does not say what it is";
-  if (source.is_pipe_of_others()) return "is a pipe of other processes";
+  if (S_ISREG(file.mode) && file.fs_magic == 0) return "is on a file system that does not say what it is";
+  if (file.pipe_of_others) return "is a pipe of other processes";
   return {};
 }
 
 }  // namespace
 
-std::string untrusted_writer(const Source& source) {
-  if (source.owner() != 0 && source.owner() != ::geteuid())
-    return fmt::format("belongs to user {}", source.owner());
-  if (std::string text = others_contents(source); !text.empty()) return text;
-  const bool has_name = S_ISREG(source.mode()) || S_ISFIFO(source.mode());
-  if (has_name && (source.mode() & (S_IWGRP | S_IWOTH)) != 0)
-    return fmt::format("can be written to by others (mode {:04o})", source.mode() & 07777);
-  return has_name ? mounter(source) : std::string();
+std::string untrusted_writer(const SourceFile& file) {
+  if (file.owner != 0 && file.owner != ::geteuid()) return fmt::format("belongs to user {}", file.owner);
+  if (std::string text = others_contents(file); !text.empty()) return text;
+  const bool has_name = S_ISREG(file.mode) || S_ISFIFO(file.mode);
+  if (has_name && (file.mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fmt::format("can be written to by others (mode {:04o})", file.mode & 07777);
+  return has_name ? mounter(file) : std::string();
 }
 
 }  // namespace cryo

@@ -3,22 +3,10 @@
 #pragma once
 
 #include "context/model.h"
+#include "context/read_options.h"
 #include "context/source.h"
 
 namespace cryo {
-
-struct ReadOptions {
-  // Look at the page data too, and at the padding before them, which reads the whole file.  Without it,
-  // verify_pages() can be called for each chunk when its data are needed.
-  bool verify_pages = true;
-
-  // For display: unknown required sections and ro_compat bits become Context::obstacles instead of
-  // an error.
-  bool show_only = false;
-
-  // Off only in the fuzzer, so that mutated bytes reach the code behind the checksums.
-  bool check_crcs = true;
-};
 
 // Reads all sections in one pass.  A Context that is returned has been checked:
 //  - header, section and (optionally) page checksums; nothing after END; padding is zero (that of page data
@@ -45,8 +33,5 @@ void verify_pages(const Source& source, const PageChunk& chunk);
 
 // Of all chunks but those that are left out, by several threads.
 void verify_pages(const Source& source, const std::vector<PageChunk>& chunks, const ChunkSet& left_out = {});
-
-// "THREAD", "section type 40": for messages.
-[[nodiscard]] std::string section_name(std::uint32_t type);
 
 }  // namespace cryo

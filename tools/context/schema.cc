@@ -8,8 +8,6 @@
 #include <array>
 #include <cstring>
 
-#include "context/reader.h"
-
 namespace cryo {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace cryo {
 
@@ -62,6 +63,8 @@ struct SchemaSection {
 [[nodiscard]] std::span<const SchemaSection> schema_sections();
 // nullptr: not known.
 [[nodiscard]] const SchemaSection* schema_section(std::uint32_t type);
+// "THREAD", "section type 40": for messages.
+[[nodiscard]] std::string section_name(std::uint32_t type);
 // nullptr: the structure has no such field.
 [[nodiscard]] const SchemaField* schema_field(const SchemaStruct& structure, const char* name);
 // A number in `bytes`, which may end before it, as structures grow: 0 then. `index`: of an array.

@@ -18,12 +18,10 @@ namespace cryo {
 namespace {
 
 constexpr unsigned int kKnownFlags = CRYO_SECF_REQUIRED | CRYO_SECF_XXH64;
+constexpr std::size_t kZeroBlock = 4096;  // of padding, at once
 // What a processor's cache holds, and little enough that touching it for the first time costs nothing beside
 // the rest.
 constexpr std::size_t kBlock = 64 << 10;
-constexpr std::uint32_t kMaxHeader = 4096;
-constexpr std::uint32_t kMinPage = 4096;
-constexpr std::uint32_t kMaxPage = 1 << 20;
 // Sections other than page data are read whole.  The longest that writers make are the index of a
 // context of some terabytes and the contents of a pipe at the largest capacity that root can give it.
 constexpr std::uint64_t kMaxPayload = 1ULL << 30;
@@ -49,37 +47,6 @@ std::string wrong_magic(std::span<const std::byte> start) {
 }
 
 }  // namespace
-
-std::size_t file_header_length(std::span<const std::byte> start, const std::string& name) {
-  cryo_file_header header;
-  std::memcpy(&header, start.data(), sizeof(header));
-  if (header.header_len < sizeof(header) || header.header_len > kMaxHeader)
-    fail(EBADMSG, "{}: byte 0: file header: damaged (its length is {})", name, header.header_len);
-  return header.header_len;
-}
-
-cryo_file_header check_file_header(std::span<const std::byte> whole, const std::string& name,
-                                   bool check_crc) {
-  cryo_file_header header;
-  std::uint32_t crc;
-  std::memcpy(&header, whole.data(), sizeof(header));
-  // The checksum is the last word, so that fields added before it are covered as well.
-  std::memcpy(&crc, &whole[whole.size() - sizeof(crc)], sizeof(crc));
-  if (check_crc && crc32c(whole.first(whole.size() - sizeof(crc))) != crc)
-    fail(EBADMSG, "{}: byte 0: file header: damaged (checksum)", name);
-  if (header.format_major != CRYO_FORMAT_MAJOR)
-    fail(EOPNOTSUPP, "{} has format {}.{}; this Cryo reads format {}", name, header.format_major,
-         header.format_minor, CRYO_FORMAT_MAJOR);
-  if (header.incompat & ~CRYO_INCOMPAT_KNOWN)
-    fail(EOPNOTSUPP, "{} needs a newer Cryo: unknown features {:#x} (incompat)", name,
-         header.incompat & ~CRYO_INCOMPAT_KNOWN);
-  if (header.page_size < kMinPage || header.page_size > kMaxPage || !std::has_single_bit(header.page_size))
-    fail(EBADMSG, "{}: byte 0: file header: page size {} is impossible", name, header.page_size);
-  if (header.format_minor <= CRYO_FORMAT_MINOR &&
-      (header.reserved != 0 || header.header_len != sizeof(header)))
-    fail(EBADMSG, "{}: byte 0: file header: reserved field is not zero, or wrong length", name);
-  return header;
-}
 
 SectionScanner::SectionScanner(const Source& source, const ReadOptions& options)
     : source_(source), window_(source), options_(options) {
@@ -154,8 +121,8 @@ void SectionScanner::check_payload(const Section& section) const {
 }
 
 bool has_zeros(const Source& source, std::uint64_t offset, std::uint64_t length) {
-  static constexpr std::array<std::byte, kMinPage> kZeros{};
-  std::array<std::byte, kMinPage> block;
+  static constexpr std::array<std::byte, kZeroBlock> kZeros{};
+  std::array<std::byte, kZeroBlock> block;
   while (length != 0) {
     const auto part = std::span(block).first(std::min<std::uint64_t>(length, block.size()));
     source.read(offset, part);

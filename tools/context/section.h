@@ -13,8 +13,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "context/file_header.h"
 #include "context/model.h"
-#include "context/reader.h"
+#include "context/read_options.h"
+#include "context/schema.h"
 #include "context/source.h"
 #include "context/window.h"
 
@@ -26,12 +28,6 @@ struct Section {
   std::uint64_t payload = 0;  // offset of the first byte after the padding
   [[nodiscard]] std::uint64_t end() const { return payload + head.length; }
 };
-
-// Of the file header, of which `start` has as much as this version knows. Throws Error.
-[[nodiscard]] std::size_t file_header_length(std::span<const std::byte> start, const std::string& name);
-
-// All of it, but for the magic number. Throws Error.
-cryo_file_header check_file_header(std::span<const std::byte> whole, const std::string& name, bool check_crc);
 
 // Walks from section to section.  All offsets handed out are inside the source.
 class SectionScanner {

@@ -18,7 +18,6 @@
 #include "base/progress_line.h"
 #include "base/termination.h"
 #include "context/find_context.h"
-#include "context/origin.h"
 #include "context/read_at.h"
 #include "context/spool.h"
 
@@ -73,7 +72,7 @@ Source Source::open(const std::string& path) {
   if (!found.place) fail(found.error, "{}: {}", path, found.why);
   Source source = look_at(found.place.get(), path, true);
   if (const std::string why = why_never_opened(found.place); !why.empty()) fail(EPERM, "{} {}", path, why);
-  if (!S_ISREG(source.mode_)) source.refuse_untrusted();
+  if (!S_ISREG(source.file_.mode)) source.refuse_untrusted();
   // A FIFO's writer may never come: spool() waits for him, and for signals.
   UniqueFd fd = open_found(found.place, path);
   if (!fd) fail_errno("{}", path);
@@ -93,22 +92,23 @@ Source Source::look_at(int fd, std::string name, bool by_name) {
   if (S_ISDIR(st.st_mode)) fail(EISDIR, "{}: is a directory, not a context", name);
   Source source;
   source.name_ = std::move(name);
-  source.owner_ = st.st_uid;
-  source.mode_ = st.st_mode;
-  source.device_ = st.st_dev;
-  source.special_ = st.st_rdev;
-  source.inode_ = st.st_ino;
+  source.file_.owner = st.st_uid;
+  source.file_.mode = st.st_mode;
+  source.file_.device = st.st_dev;
+  source.file_.special = st.st_rdev;
+  source.file_.inode = st.st_ino;
   struct statfs system {};
-  if (::fstatfs(fd, &system) == 0) source.fs_magic_ = static_cast<std::uint32_t>(system.f_type);
-  source.pipe_of_others_ = by_name && source.fs_magic_ == PIPEFS_MAGIC && !is_open_elsewhere(fd, st);
+  if (::fstatfs(fd, &system) == 0) source.file_.fs_magic = static_cast<std::uint32_t>(system.f_type);
+  source.file_.pipe_of_others =
+      by_name && source.file_.fs_magic == PIPEFS_MAGIC && !is_open_elsewhere(fd, st);
   struct ::statx more {};
   if (::statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &more) == 0 && (more.stx_mask & STATX_MNT_ID) != 0)
-    source.mount_id_ = more.stx_mnt_id;
+    source.file_.mount_id = more.stx_mnt_id;
   return source;
 }
 
 void Source::refuse_untrusted() const {
-  const std::string why = g_advice.empty() ? std::string() : untrusted_writer(*this);
+  const std::string why = g_advice.empty() ? std::string() : untrusted_writer(file_);
   if (!why.empty()) fail(EPERM, "{} {}, and would have to be unpacked: {}", name_, why, g_advice);
 }
 

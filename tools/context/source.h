@@ -2,14 +2,13 @@
 // Random access to the bytes of a context, wherever they come from.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
 #include "base/unique_fd.h"
+#include "context/origin.h"
 
 namespace cryo {
 
@@ -36,18 +35,8 @@ class Source {
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] bool compressed() const { return compressed_; }
   [[nodiscard]] bool spooled() const { return spooled_; }  // fd() is a temporary copy
-  // Of what was opened: whose it is, and who may write to it.
-  [[nodiscard]] std::uint32_t owner() const { return owner_; }
-  [[nodiscard]] std::uint32_t mode() const { return mode_; }
-  [[nodiscard]] dev_t special() const { return special_; }  // (same) which device it is
-  // (same) which file it is.
-  [[nodiscard]] dev_t device() const { return device_; }
-  [[nodiscard]] ino_t inode() const { return inode_; }
-  // A pipe that was opened by a name, and that this process did not have: /proc/PID/fd/N of somebody else.
-  [[nodiscard]] bool is_pipe_of_others() const { return pipe_of_others_; }
-  // (same) where it is: type of its file system (statfs(2)), number of the mount (mountinfo); 0: not known.
-  [[nodiscard]] std::uint64_t fs_magic() const { return fs_magic_; }
-  [[nodiscard]] std::uint64_t mount_id() const { return mount_id_; }
+  // Of what was opened, not of a copy.
+  [[nodiscard]] const SourceFile& file() const { return file_; }
 
   // Fills all of `to`, or throws Error.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
@@ -62,13 +51,9 @@ class Source {
   std::span<const std::byte> memory_;
   std::string name_;
   std::uint64_t size_ = 0;
-  std::uint32_t owner_ = 0, mode_ = 0;
-  dev_t device_ = 0, special_ = 0;
-  ino_t inode_ = 0;
-  std::uint64_t fs_magic_ = 0, mount_id_ = 0;
+  SourceFile file_;
   bool compressed_ = false;
   bool spooled_ = false;
-  bool pipe_of_others_ = false;
 };
 
 }  // namespace cryo

@@ -125,7 +125,7 @@ struct Staging {
 #undef CRYO_SECTION
 
 void assemble_cgroups(Staging& staging, Context& context);
-// Of PAGES; returns the chunk, which lacks what the PAGE_DATA after it tells.
+// Of PAGES; returns the chunk, which lacks what the PAGE_DATA after it has.
 [[nodiscard]] PageChunk parse_page_chunk(Staging& staging, const Payload& payload);
 // Each run a range of pages, ascending, and no more than `most` pages; returns their number.
 [[nodiscard]] std::uint64_t check_runs(const Staging& staging, const Payload& payload,

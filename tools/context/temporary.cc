@@ -14,7 +14,7 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "context/origin.h"
+#include "base/privileged_caller.h"
 
 namespace cryo {
 namespace {

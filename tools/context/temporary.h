@@ -30,7 +30,7 @@ class TemporaryFile {
   [[nodiscard]] bool leaves_room(int fd, std::size_t bytes) const;
 
   std::string name_;
-  mutable std::shared_mutex moving_;  // shared: who writes
+  mutable std::shared_mutex moving_;  // shared: writers
   mutable std::string place_;
   mutable UniqueFd fd_;
   bool leaves_room_;

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <string_view>
@@ -15,127 +16,10 @@
 #include "base/parse.h"
 #include "base/signals.h"
 #include "base/version.h"
+#include "cr_checkpoint/option_table.h"
 
 namespace cryo {
 namespace {
-
-enum : int {
-  kAtomicOption = 256,
-  kBackupOption,
-  kClobberOption,
-  kNoClobberOption,
-  kRunOption,
-  kStopOption,
-  kTermOption,
-  kAbortOption,
-  kEarlyStopOption,
-  kEarlyAbortOption,
-  kKillOption,
-  kContOption,
-  kSyncOption,
-  kNoSyncOption,
-  kDirectOption,
-  kSaveExeOption,
-  kSavePrivateOption,
-  kSaveSharedOption,
-  kSaveOpenOption,
-  kSaveAllOption,
-  kSaveNoneOption,
-  kPtracedErrorOption,
-  kPtracedAllowOption,
-  kPtracedSkipOption,
-  kPtracerErrorOption,
-  kPtracerSkipOption,
-  kKmsgNoneOption,
-  kKmsgErrorOption,
-  kKmsgWarningOption,
-  kSnapshotOption,
-  kNoSnapshotOption,
-  kSnapshotLimitOption,
-  kParentOption,
-  kIncrementalOption,
-  kKeepOption,
-  kTrackOption,
-  kNoTrackOption,
-  kDryRunOption,
-  kDeviceOption,
-  kCgroupOption,
-  kTcpOption,
-  kUnixOption,
-  kCallbacksOption,
-  kLongOption,
-  kVersionOption,
-};
-
-constexpr char kShortOptions[] =
-    "vqhTpgscS:d:f:F:t:z::";  // "-?" is "-h", see parse(): getopt says "?" for errors
-
-constexpr option kLongOptions[] = {
-    {"verbose", no_argument, nullptr, 'v'},
-    {"quiet", no_argument, nullptr, 'q'},
-    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, kVersionOption},
-    {"tree", no_argument, nullptr, 'T'},
-    {"pid", no_argument, nullptr, 'p'},
-    {"process", no_argument, nullptr, 'p'},
-    {"pgid", no_argument, nullptr, 'g'},
-    {"group", no_argument, nullptr, 'g'},
-    {"sid", no_argument, nullptr, 's'},
-    {"session", no_argument, nullptr, 's'},
-    {"cgroup", no_argument, nullptr, kCgroupOption},
-    {"cwd", no_argument, nullptr, 'c'},
-    {"dir", required_argument, nullptr, 'd'},
-    {"file", required_argument, nullptr, 'f'},
-    {"fd", required_argument, nullptr, 'F'},
-    {"atomic", no_argument, nullptr, kAtomicOption},
-    {"backup", optional_argument, nullptr, kBackupOption},
-    {"clobber", no_argument, nullptr, kClobberOption},
-    {"noclobber", no_argument, nullptr, kNoClobberOption},
-    {"run", no_argument, nullptr, kRunOption},
-    {"signal", required_argument, nullptr, 'S'},
-    {"stop", no_argument, nullptr, kStopOption},
-    {"term", no_argument, nullptr, kTermOption},
-    {"abort", no_argument, nullptr, kAbortOption},
-    {"early-stop", no_argument, nullptr, kEarlyStopOption},
-    {"early-abort", no_argument, nullptr, kEarlyAbortOption},
-    {"early-abrt", no_argument, nullptr, kEarlyAbortOption},  // hidden: as BLCR has it, too
-    {"kill", no_argument, nullptr, kKillOption},
-    {"cont", no_argument, nullptr, kContOption},
-    {"sync", no_argument, nullptr, kSyncOption},
-    {"nosync", no_argument, nullptr, kNoSyncOption},
-    {"direct", optional_argument, nullptr, kDirectOption},
-    {"save-exe", no_argument, nullptr, kSaveExeOption},
-    {"save-private", no_argument, nullptr, kSavePrivateOption},
-    {"save-shared", no_argument, nullptr, kSaveSharedOption},
-    {"save-open", optional_argument, nullptr, kSaveOpenOption},
-    {"save-all", no_argument, nullptr, kSaveAllOption},
-    {"save-none", no_argument, nullptr, kSaveNoneOption},
-    {"ptraced-error", no_argument, nullptr, kPtracedErrorOption},
-    {"ptraced-allow", no_argument, nullptr, kPtracedAllowOption},
-    {"ptraced-skip", no_argument, nullptr, kPtracedSkipOption},
-    {"ptracer-error", no_argument, nullptr, kPtracerErrorOption},
-    {"ptracer-skip", no_argument, nullptr, kPtracerSkipOption},
-    {"kmsg-none", no_argument, nullptr, kKmsgNoneOption},
-    {"kmsg-error", no_argument, nullptr, kKmsgErrorOption},
-    {"kmsg-warning", no_argument, nullptr, kKmsgWarningOption},
-    {"time", required_argument, nullptr, 't'},
-    {"compress", optional_argument, nullptr, 'z'},
-    {"long", optional_argument, nullptr, kLongOption},
-    {"device", required_argument, nullptr, kDeviceOption},
-    {"tcp", required_argument, nullptr, kTcpOption},
-    {"unix", required_argument, nullptr, kUnixOption},
-    {"callbacks", required_argument, nullptr, kCallbacksOption},
-    {"snapshot", no_argument, nullptr, kSnapshotOption},
-    {"no-snapshot", no_argument, nullptr, kNoSnapshotOption},
-    {"snapshot-limit", required_argument, nullptr, kSnapshotLimitOption},
-    {"parent", required_argument, nullptr, kParentOption},
-    {"incremental", required_argument, nullptr, kIncrementalOption},
-    {"keep", required_argument, nullptr, kKeepOption},
-    {"track", no_argument, nullptr, kTrackOption},
-    {"no-track", no_argument, nullptr, kNoTrackOption},
-    {"dry-run", no_argument, nullptr, kDryRunOption},
-    {},
-};
 
 constexpr std::string_view kAutomatic = "auto";  // level of compression
 
@@ -183,6 +67,14 @@ DeviceRule device_rule(std::string_view text) {
   else if (policy != "fail" || path.empty())
     usage_error("--device takes PATH=fail, PATH=reopen or PATH=close, not '{}'", text);
   return rule;
+}
+
+void print_usage() {
+  std::fputs(
+      "Usage: cr_checkpoint [options] ID\n"
+      "Writes the state of running processes to a file from which cr_restart can make them go on.\n",
+      stdout);
+  print_options(kOptionRows, 26);
 }
 
 // The options as given, before they are put together.
@@ -569,7 +461,9 @@ Options Parser::parse(int argc, char** argv) {
   int choice;
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
     if (std::string_view(argv[i]) == "-?") argv[i] = const_cast<char*>("-h");
-  while ((choice = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1) {
+  const std::string letters = short_options(kOptionRows);
+  const std::vector<::option> names = long_options(kOptionRows);
+  while ((choice = ::getopt_long(argc, argv, letters.c_str(), names.data(), nullptr)) != -1) {
     // What may be left out does not stand apart; "auto" is no process, so there is no doubt about this one.
     const bool apart = choice == 'z' && optarg == nullptr && optind < argc && argv[optind] == kAutomatic;
     option(choice, apart ? argv[optind++] : optarg);

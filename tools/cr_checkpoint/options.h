@@ -97,7 +97,4 @@ struct UsageError {
 // Reads the command line. Throws UsageError or Error; ends the program for --help and --version.
 [[nodiscard]] Options parse_options(int argc, char** argv);
 
-// The text of --help, on standard output.
-void print_usage();
-
 }  // namespace cryo

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cr_info/options.h"
 
-#include <getopt.h>
-
 #include <cstdio>
 
+#include "base/option_table.h"
 #include "base/version.h"
 
 namespace cryo {
@@ -21,20 +20,25 @@ enum : int {
   kVersionOption
 };
 
-constexpr char kShortOptions[] = "vh";  // "-?" is getopt's unknown option "?"
-
-constexpr option kLongOptions[] = {
-    {"check", no_argument, nullptr, kCheckOption},
-    {"module", required_argument, nullptr, kModuleOption},
-    {"btf", required_argument, nullptr, kBtfOption},
-    {"chain", no_argument, nullptr, kChainOption},
-    {"ancestors", required_argument, nullptr, kAncestorsOption},
-    {"json", no_argument, nullptr, kJsonOption},
-    {"no-verify", no_argument, nullptr, kNoVerifyOption},
-    {"verbose", no_argument, nullptr, 'v'},
-    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, kVersionOption},
-    {nullptr, 0, nullptr, 0},
+// "-?" is getopt's unknown option "?"
+constexpr OptionRow kOptionRows[] = {
+    {"v", "verbose", "", 'v',
+     "also areas of memory and registers; twice: register sets and sections;\n"
+     "three times: each section with each of its fields"},
+    {"", "json", "", kJsonOption, "for programs; with -v also where pages and sections are"},
+    {"", "chain", "", kChainOption,
+     "which other contexts FILE needs, and whether they are there as they were"},
+    {"", "ancestors", " DIR", kAncestorsOption, "these are in DIR, not beside FILE"},
+    {"", "no-verify", "", kNoVerifyOption, "do not verify the checksums of the memory contents"},
+    {"", "check", "", kCheckOption,
+     "tell whether this machine can checkpoint and restart, and what is missing"},
+    {"", "module", " MODULE", kModuleOption,
+     "only whether MODULE, a cryo.ko, knows the kernel's private structures"},
+    {"", "btf", " KERNEL", kBtfOption,
+     "of the kernel with the type information in KERNEL, a vmlinux or a\n"
+     "file like /sys/kernel/btf/vmlinux, which is what is looked at otherwise"},
+    {"?h", "help", "", 'h', "show this text"},
+    {"", "version", "", kVersionOption, "show the version"},
 };
 
 void print_usage() {
@@ -46,21 +50,11 @@ Shows what is in a context, of any architecture, and verifies its checksums; of 
 of them can be restarted.
 FILE may be compressed with zstd; "-" is standard input.
 
-  -v, --verbose      also areas of memory and registers; twice: register sets and sections;
-                     three times: each section with each of its fields
-      --json         for programs; with -v also where pages and sections are
-      --chain        which other contexts FILE needs, and whether they are there as they were
-      --ancestors DIR
-                     these are in DIR, not beside FILE
-      --no-verify    do not verify the checksums of the memory contents
-      --check        tell whether this machine can checkpoint and restart, and what is missing
-      --module MODULE
-                     only whether MODULE, a cryo.ko, knows the kernel's private structures
-      --btf KERNEL   of the kernel with the type information in KERNEL, a vmlinux or a
-                     file like /sys/kernel/btf/vmlinux, which is what is looked at otherwise
-  -?, -h, --help     show this text
-      --version      show the version
-
+)",
+      stdout);
+  print_options(kOptionRows, 21);
+  std::fputs(
+      R"(
 Exit status: 0 the context is whole (or the machine can); 1 it is damaged, cut or no
 context (or the machine cannot; or, with --chain, one that it needs is missing); 2 a newer Cryo is needed; 3 FILE cannot be read; 255 usage.
 )",
@@ -120,7 +114,9 @@ void take_option(int option, char** argv, InfoOptions& options) {
 InfoOptions parse_info_options(int argc, char** argv) {
   InfoOptions options;
   ::opterr = 0;
-  for (int option; (option = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1;)
+  const std::string letters = short_options(kOptionRows);
+  const std::vector<::option> names = long_options(kOptionRows);
+  for (int option; (option = ::getopt_long(argc, argv, letters.c_str(), names.data(), nullptr)) != -1;)
     take_option(option, argv, options);
   const int operands = argc - ::optind;
   if (!options.module.empty() && !options.check) throw UsageError{"--module without --check"};

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "context/describe.h"
 #include "context/reader.h"
+#include "context/schema.h"
 #include "cr_info/text.h"
 
 namespace cryo {

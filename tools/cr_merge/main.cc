@@ -2,7 +2,6 @@
 // cr_merge - make an incremental context, and those that it needs, into one that needs no other
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <getopt.h>
 
 #include <csignal>
 #include <cstdio>
@@ -16,8 +15,10 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "base/option_table.h"
 #include "base/output.h"
 #include "base/output_descriptors.h"
+#include "base/privileged_caller.h"
 #include "base/version.h"
 #include "context/origin.h"
 #include "context/reader.h"
@@ -47,39 +48,37 @@ struct Interrupted {
   int signal;
 };
 
+enum : int { kAncestorsOption = 256, kSyncOption, kNoSyncOption, kOwnerOption, kVersionOption };
+
+constexpr OptionRow kOptionRows[] = {
+    {"o", "output", " OUT", 'o',
+     "where it goes; must not exist; \"-\" is standard output (-f, --file are the same)"},
+    {"f", "file", " OUT", 'o', kNamedElsewhere},
+    {"", "ancestors", " DIR", kAncestorsOption, "those that FILE needs are in DIR, not beside it"},
+    {"", "sync", "", kSyncOption, kWithNext},
+    {"", "nosync", "", kNoSyncOption, "wait until OUT is on the disk (default), or do not"},
+    {"", "other-owner", "=WHAT", kOwnerOption,
+     "another user can have written what root merges: \"error\" (default) or \"warn\""},
+    {"v", "verbose", "", 'v', "say what was done"},
+    {"h", "help", "", 'h', "show this text"},
+    {"", "version", "", kVersionOption, "show the version"},
+};
+
 void print_usage() {
   std::fputs(
       R"(Usage: cr_merge [options] FILE -o OUT
 Makes an incremental context, and those that have bytes of it, into one that needs no other.
 
-  -o, --output OUT       where it goes; must not exist; "-" is standard output (-f, --file are the same)
-      --ancestors DIR    those that FILE needs are in DIR, not beside it
-      --sync, --nosync   wait until OUT is on the disk (default), or do not
-      --other-owner=WHAT another user can have written what root merges: "error" (default) or "warn"
-  -v, --verbose          say what was done
-  -h, --help             show this text
-      --version          show the version
-
+)",
+      stdout);
+  print_options(kOptionRows, 25);
+  std::fputs(
+      R"(
 Exit status: 0 OUT is whole, and has been compared with FILE byte by byte; else as that of
 cr_checkpoint; 255 usage.
 )",
       stdout);
 }
-
-enum : int { kAncestorsOption = 256, kSyncOption, kNoSyncOption, kOwnerOption, kVersionOption };
-
-constexpr option kLongOptions[] = {
-    {"output", required_argument, nullptr, 'o'},
-    {"file", required_argument, nullptr, 'o'},
-    {"ancestors", required_argument, nullptr, kAncestorsOption},
-    {"sync", no_argument, nullptr, kSyncOption},
-    {"nosync", no_argument, nullptr, kNoSyncOption},
-    {"other-owner", required_argument, nullptr, kOwnerOption},
-    {"verbose", no_argument, nullptr, 'v'},
-    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, kVersionOption},
-    {},
-};
 
 void take(int option, Arguments& arguments) {
   switch (option) {
@@ -117,7 +116,9 @@ void take(int option, Arguments& arguments) {
 
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
-  for (int option; (option = ::getopt_long(argc, argv, "f:o:vh", kLongOptions, nullptr)) != -1;) {
+  const std::string letters = short_options(kOptionRows);
+  const std::vector<::option> names = long_options(kOptionRows);
+  for (int option; (option = ::getopt_long(argc, argv, letters.c_str(), names.data(), nullptr)) != -1;) {
     take(option, arguments);
     if (arguments.done) return arguments;
   }
@@ -160,7 +161,7 @@ void check_owners(const Context& context, const Chain& chain, bool any_owner) {
   if (!is_privileged_caller()) return;
   for (std::uint32_t number = 0; number <= context.ancestors.size(); ++number) {
     const Source& source = chain.numbered(number);
-    const std::string why = untrusted_writer(source);
+    const std::string why = untrusted_writer(source.file());
     if (why.empty()) continue;
     if (!any_owner)
       fail(EPERM,

@@ -14,197 +14,11 @@
 #include "base/parse.h"
 #include "base/signals.h"
 #include "base/version.h"
+#include "cr_restart/option_table.h"
 #include "restart/files/redirect.h"
 
 namespace cryo {
 namespace {
-
-enum : int {
-  kVerbose = 256,
-  kRun,
-  kStop,
-  kTerm,
-  kAbort,
-  kKill,
-  kCont,
-  kOnSuccess,
-  kOnFailArgs,
-  kOnFailTemp,
-  kOnFailEnv,
-  kOnFailPerm,
-  kOnFailure,
-  kRelocate,
-  kRedirect,
-  kCgroups,
-  kGroups,
-  kRestorePid,
-  kNoRestorePid,
-  kRestoreFiles,
-  kNoRestoreFiles,
-  kRestorePgid,
-  kNoRestorePgid,
-  kRestoreSid,
-  kNoRestoreSid,
-  kKmsgNone,
-  kKmsgError,
-  kKmsgWarning,
-  kChangedFiles,
-  kNoTruncate,
-  kTruncate,
-  kWait,
-  kDevice,
-  kOtherCpu,
-  kOtherOwner,
-  kCheck,
-  kTimeNs,
-  kPidNs,
-  kReportFd,
-  kAncestors,
-  kMap,
-  kNoMap,
-  kPopulate,
-  kNoPopulate,
-  kOmit,
-};
-
-constexpr char kShortOptions[] = "hvqf:F:d:S:";
-
-constexpr option kLongOptions[] = {
-    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, 'v'},
-    {"verbose", no_argument, nullptr, kVerbose},
-    {"quiet", no_argument, nullptr, 'q'},
-    {"file", required_argument, nullptr, 'f'},
-    {"fd", required_argument, nullptr, 'F'},
-    {"dir", required_argument, nullptr, 'd'},  // hidden: BLCR's, and not implemented
-    {"run", no_argument, nullptr, kRun},
-    {"signal", required_argument, nullptr, 'S'},
-    {"ancestors", required_argument, nullptr, kAncestors},
-    {"stop", no_argument, nullptr, kStop},
-    {"freeze", no_argument, nullptr, kStop},
-    {"early-stop", no_argument, nullptr, kStop},  // hidden: BLCR's; all of ours come before the process runs
-    {"early-abort", no_argument, nullptr, kAbort},  // hidden
-    {"early-abrt", no_argument, nullptr, kAbort},   // hidden
-    {"omit-maybe", no_argument, nullptr,
-     kOmit},  // hidden: BLCR's; its child is of the scope, or not, as any other is
-    {"omit-always", no_argument, nullptr, kOmit},  // hidden
-    {"omit-never", no_argument, nullptr, kOmit},   // hidden
-    {"term", no_argument, nullptr, kTerm},
-    {"abort", no_argument, nullptr, kAbort},
-    {"kill", no_argument, nullptr, kKill},
-    {"cont", no_argument, nullptr, kCont},
-    {"run-on-success", required_argument, nullptr, kOnSuccess},
-    {"run-on-fail-args", required_argument, nullptr, kOnFailArgs},
-    {"run-on-fail-temp", required_argument, nullptr, kOnFailTemp},
-    {"run-on-fail-env", required_argument, nullptr, kOnFailEnv},
-    {"run-on-fail-perm", required_argument, nullptr, kOnFailPerm},
-    {"run-on-failure", required_argument, nullptr, kOnFailure},
-    {"relocate", required_argument, nullptr, kRelocate},
-    {"redirect", required_argument, nullptr, kRedirect},
-    {"groups", required_argument, nullptr, kGroups},
-    {"cgroups", required_argument, nullptr, kCgroups},
-    {"restore-pid", no_argument, nullptr, kRestorePid},
-    {"no-restore-pid", no_argument, nullptr, kNoRestorePid},
-    {"restore-files", no_argument, nullptr, kRestoreFiles},
-    {"no-restore-files", no_argument, nullptr, kNoRestoreFiles},
-    {"restore-pgid", no_argument, nullptr, kRestorePgid},
-    {"no-restore-pgid", no_argument, nullptr, kNoRestorePgid},
-    {"restore-sid", no_argument, nullptr, kRestoreSid},
-    {"no-restore-sid", no_argument, nullptr, kNoRestoreSid},
-    {"kmsg-none", no_argument, nullptr, kKmsgNone},
-    {"kmsg-error", no_argument, nullptr, kKmsgError},
-    {"kmsg-warning", no_argument, nullptr, kKmsgWarning},
-    {"changed-files", required_argument, nullptr, kChangedFiles},
-    {"device", required_argument, nullptr, kDevice},
-    {"no-truncate", no_argument, nullptr, kNoTruncate},
-    {"truncate", optional_argument, nullptr, kTruncate},
-    {"wait", required_argument, nullptr, kWait},
-    {"other-cpu", required_argument, nullptr, kOtherCpu},
-    {"other-owner", required_argument, nullptr, kOtherOwner},
-    {"check", no_argument, nullptr, kCheck},
-    {"time-ns", no_argument, nullptr, kTimeNs},
-    {"pid-ns", no_argument, nullptr, kPidNs},
-    {"map", no_argument, nullptr, kMap},
-    {"no-map", no_argument, nullptr, kNoMap},
-    {"populate", no_argument, nullptr, kPopulate},
-    {"no-populate", no_argument, nullptr, kNoPopulate},
-    {"report-fd", required_argument, nullptr, kReportFd},  // hidden: of libcr, see reporter.h
-    {nullptr, 0, nullptr, 0},
-};
-
-constexpr char kUsage[] =
-    R"(Usage: cr_restart [options] [FILE]
-Bring a process back to life from a context file that cr_checkpoint wrote.
-
-General options:
-  -h, -?, --help              show this text and exit
-  -v, --version               show the version and exit
-      --verbose               say what happens
-  -q, --quiet                 no messages
-      --wait=WHICH            stay until the "leader" of the job has ended (default), or "all" of its first
-                              processes, such as those of a pipeline
-
-Source of the context (only one; default: the last argument):
-  -f, --file=FILE             FILE; "-" is standard input; zstd is recognised
-  -F, --fd=FD                 the open descriptor FD
-      --ancestors=DIR         of an incremental one: those that it needs are in DIR, not beside it
-
-Signal sent to the process before it goes on:
-      --run                   none (default; a stopped process stays stopped)
-  -S, --signal=N              signal N, a number or a name such as TERM
-      --stop, --freeze        SIGSTOP
-      --term, --abort, --kill, --cont
-
-What is restored, and where:
-      --relocate=OLD=NEW      paths that start with OLD start with NEW now (up to 16 times)
-      --redirect=[PID:]FD=FILE
-                              descriptor FD is FILE: what is written comes after what is in it
-      --restore-files         files that are gone, and whose contents are in the context, are made again
-                              (default: the process has them without a name), and so are directories of
-                              sockets
-      --no-restore-files      the contrary (default)
-      --restore-pid           ids of the process and its threads (default)
-      --no-restore-pid        take any free ids
-      --pid-ns                in a pid namespace of its own, where all ids are free
-      --restore-pgid          id of the process group (default: the group of cr_restart)
-      --no-restore-pgid
-      --restore-sid           id of the session (default: the session of cr_restart)
-      --no-restore-sid
-      --groups=WHICH          supplementary groups: "saved" (default), or "own": those of cr_restart
-      --cgroups=POLICY        control groups of version 2: "join" those that are there (default), "make" those
-                              that have gone again with their settings, "strict": or fail, "leave" processes in
-                              that of cr_restart
-      --device=PATH=POLICY    what becomes of the device PATH that was open: "fail", "reopen" or "close"
-      --time-ns               CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from where they were
-      --truncate[=aside]      cut files open for writing back to their saved size; "aside": what has come since
-                              is kept in FILE.cut.N (default: that, but where the process appends, or others
-                              had the file open for writing, too, it stays)
-      --no-truncate           leave all of them as they are
-
-How memory comes back:
-      --map                   large areas when they are used first, and the rest in the background meanwhile:
-                              the process goes on at once, whatever its size (default)
-      --no-map                all before it goes on
-      --no-populate           with --map: nothing in the background
-      --populate              the contrary (default)
-
-Checks:
-      --check                 only check whether the restart could succeed
-      --changed-files=WHAT    files that are not what they were: "refuse", "warn" or "ignore"; by default
-                              mapped ones are refused, and there is a warning of those only read
-      --other-cpu=WHAT        CPU lacks features that the process may use: "error" (default) or "warn"
-      --other-owner=WHAT      another user can have written what root restarts: "error" (default) or "warn"
-      --kmsg-none, --kmsg-error, --kmsg-warning
-                              show messages of the module never, on failure (default), always
-
-Commands to run (by /bin/sh):
-      --run-on-success=CMD    when the process runs again
-      --run-on-fail-args=CMD  bad options, or the context cannot be opened
-      --run-on-fail-temp=CMD  something that may pass, such as a pid in use
-      --run-on-fail-env=CMD   missing files, missing rights
-      --run-on-fail-perm=CMD  anything else
-      --run-on-failure=CMD    all four
-)";
 
 int signal_number(const char* text) {
   const auto number = parse_signal(text);
@@ -264,7 +78,11 @@ std::string source_path(const RestartArguments& arguments) {
 }
 
 [[noreturn]] void show_help() {
-  std::fputs(kUsage, stdout);
+  std::fputs(
+      "Usage: cr_restart [options] [FILE]\n"
+      "Restarts the processes that cr_checkpoint saved in a context file.\n",
+      stdout);
+  print_options(kOptionRows, 30);
   std::exit(0);
 }
 
@@ -533,7 +351,9 @@ void Parser::take_operand(int argc, char** argv) {
 RestartArguments Parser::parse(int argc, char** argv) {
   show_help_if_asked(argc, argv);
   try {
-    for (int option; (option = ::getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr)) != -1;)
+    const std::string letters = short_options(kOptionRows);
+    const std::vector<::option> names = long_options(kOptionRows);
+    for (int option; (option = ::getopt_long(argc, argv, letters.c_str(), names.data(), nullptr)) != -1;)
       take(option);
     take_operand(argc, argv);
   } catch (const BadArguments& bad) {

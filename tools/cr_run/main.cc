@@ -2,7 +2,6 @@
 // cr_run - run a program with libcr_run or libcr_omit preloaded
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "base/error.h"
 #include "base/exit_codes.h"
 #include "base/message.h"
+#include "base/option_table.h"
 #include "base/unique_fd.h"
 #include "base/version.h"
 #include "cr_run/cpu_baseline.h"
@@ -32,22 +32,6 @@ constexpr const char* kOmitLibrary = "libcr_omit.so.0";
 constexpr const char* kPluginsVariable = "CRYO_PLUGINS";
 constexpr int kExitCannotRun = 126;  // as the shell has it
 constexpr int kExitNotFound = 127;
-
-void usage(std::FILE* out) {
-  std::fputs(
-      "Usage: cr_run [options] [--] PROGRAM [ARGUMENT...]\n"
-      "Runs PROGRAM with libcr_run.so.0 preloaded. Any other process can be checkpointed as well.\n"
-      "\n"
-      "      --run        let the process be checkpointed (default)\n"
-      "      --omit       leave it and its children out of checkpoints (libcr_omit.so.0)\n"
-      "      --no-consent where kernel.yama.ptrace_scope is 1: do not let its user checkpoint it\n"
-      "      --cpu-baseline=LEVEL  keep it to processors of this level (x86-64-v2, say), so\n"
-      "                   that it can be restarted on others\n"
-      "      --plugin=NAME  load this plug-in into the program (may be repeated)\n"
-      "  -?, -h, --help   show this text\n"
-      "      --version    show the version\n",
-      out);
-}
 
 // Does the dynamic loader find the library by this name?
 bool can_load(const std::string& name) {
@@ -154,16 +138,27 @@ enum : int {
   kOptionCpuBaseline,
   kOptionVersion
 };
-constexpr option kLongOptions[] = {
-    {"run", no_argument, nullptr, kOptionRun},
-    {"omit", no_argument, nullptr, kOptionOmit},
-    {"no-consent", no_argument, nullptr, kOptionNoConsent},
-    {"cpu-baseline", required_argument, nullptr, kOptionCpuBaseline},
-    {"plugin", required_argument, nullptr, kOptionPlugin},
-    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, kOptionVersion},
-    {},
+
+constexpr OptionRow kOptionRows[] = {
+    {"", "run", "", kOptionRun, "let the process be checkpointed (default)"},
+    {"", "omit", "", kOptionOmit, "leave it and its children out of checkpoints (libcr_omit.so.0)"},
+    {"", "no-consent", "", kOptionNoConsent,
+     "where kernel.yama.ptrace_scope is 1: do not let its user checkpoint it"},
+    {"", "cpu-baseline", "=LEVEL", kOptionCpuBaseline,
+     "keep it to processors of this level (x86-64-v2, say), so\n"
+     "that it can be restarted on others"},
+    {"", "plugin", "=NAME", kOptionPlugin, "load this plug-in into the program (may be repeated)"},
+    {"?h", "help", "", 'h', "show this text"},
+    {"", "version", "", kOptionVersion, "show the version"},
 };
+
+void usage() {
+  std::fputs(
+      "Usage: cr_run [options] [--] PROGRAM [ARGUMENT...]\n"
+      "Runs PROGRAM with libcr_run.so.0 preloaded. Any other process can be checkpointed as well.\n\n",
+      stdout);
+  print_options(kOptionRows, 19);
+}
 
 struct Arguments {
   int program = 0;  // index in argv
@@ -179,7 +174,9 @@ Arguments parse_options(int argc, char** argv) {
   // By "?" getopt tells of errors.
   for (int i = 1; i < argc && argv[i][0] == '-' && std::string_view(argv[i]) != "--"; ++i)
     if (std::string_view(argv[i]) == "-?") argv[i] = const_cast<char*>("-h");
-  while ((choice = ::getopt_long(argc, argv, "+h", kLongOptions, nullptr)) != -1) {
+  const std::string letters = "+" + short_options(kOptionRows);
+  const std::vector<::option> names = long_options(kOptionRows);
+  while ((choice = ::getopt_long(argc, argv, letters.c_str(), names.data(), nullptr)) != -1) {
     switch (choice) {
       case kOptionRun:
         arguments.omit = false;
@@ -203,7 +200,7 @@ Arguments parse_options(int argc, char** argv) {
       case '?':
         usage_error("");  // getopt has named the option
       default:
-        usage(stdout);
+        usage();
         std::exit(0);
     }
   }

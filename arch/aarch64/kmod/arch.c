@@ -35,7 +35,10 @@
 /* ---- guarded control stacks, v6.13 (and only where configured) ---- */
 
 #ifdef CONFIG_ARM64_GCS
-/* What @current has called is in memory for others to read; of a thread that is off its CPU it is anyway. */
+/*
+ * What @current has called is in memory for others to read; of a thread that is off its CPU it is
+ * anyway.
+ */
 static void flush_gcs(void)
 {
 	if (task_gcs_el0_enabled(current))
@@ -145,15 +148,18 @@ void cryo_arch_flush_tlb(struct mm_struct *mm)
 	flush_tlb_all();
 }
 
-/* set_pte_at() would look for tags, which areas with pages in common do not have, by what is not exported. */
+/*
+ * set_pte_at() would look for tags, which areas with pages in common do not have, by what is not
+ * exported.
+ */
 void cryo_arch_set_pte(struct mm_struct *mm, unsigned long addr, pte_t *pte, pte_t value)
 {
 	set_pte(pte, value);
 }
 
 /*
- * Where they do not, the next use of each page would be a fault, so that all count as used.  Asking traps in virtual
- * machines, hence only once; other processors are taken to be like this one.
+ * Where they do not, the next use of each page would be a fault, so that all count as used. Asking
+ * traps in virtual machines, hence only once; other processors are taken to be like this one.
  */
 static bool processors_note_use(void)
 {
@@ -175,8 +181,8 @@ static bool clear_young(pteval_t *entry)
 }
 
 /*
- * Entries of which the kernel has made one for the processors (PTE_CONT) have one note together, in any of them: it goes
- * with the last one, so that all of them have been used, or none.
+ * Entries of which the kernel has made one for the processors (PTE_CONT) have one note together, in
+ * any of them: it goes with the last one, so that all of them have been used, or none.
  */
 bool cryo_arch_pte_clear_young(pte_t *pte, unsigned long addr)
 {
@@ -250,7 +256,9 @@ bool cryo_arch_read_tags(struct page *page, u8 *tags)
 	u8 any = 0;
 	size_t i;
 
-	/* Without the flag, nobody has had it with tags, and what the memory holds is not its own. */
+	/*
+	 * Without the flag, nobody has had it with tags, and what the memory holds is not its own.
+	 */
 	if (!page_mte_tagged(page))
 		return false;
 	for (i = 0; i < cryo_arch_tag_bytes(); i++, granule += 2 * CRYO_TAG_GRANULE) {

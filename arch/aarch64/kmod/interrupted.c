@@ -2,10 +2,11 @@
 /*
  * interrupted.c - what interrupted system calls return within the kernel (aarch64)
  *
- * ERESTARTSYS and the like say whether a call ends with EINTR when a handler runs.  do_signal() takes that out of the
- * registers before it runs the works in which threads park, and keeps it to itself; so it is told here by which call it
- * is.  In a restart the thread gets it back in its registers, and the kernel looks at it after the last of Cryo's works:
- * so a signal that is pending then ends the call as it would have before.
+ * ERESTARTSYS and the like say whether a call ends with EINTR when a handler runs. do_signal()
+ * takes that out of the registers before it runs the works in which threads park, and keeps it to
+ * itself; so it is told here by which call it is. In a restart the thread gets it back in its
+ * registers, and the kernel looks at it after the last of Cryo's works: so a signal that is pending
+ * then ends the call as it would have before.
  */
 #include <linux/errno.h>
 #include <linux/mm.h>
@@ -137,8 +138,8 @@ bool cryo_is_interrupted(unsigned long result)
 }
 
 /*
- * What an interrupt has left there has the last call's first argument beside it, and stands before an instruction of its
- * own, but for the one moment before a call.
+ * What an interrupt has left there has the last call's first argument beside it, and stands before
+ * an instruction of its own, but for the one moment before a call.
  */
 int cryo_interrupted_when_stopped(struct cryo_request *req, struct task_struct *task)
 {

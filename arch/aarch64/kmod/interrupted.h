@@ -18,8 +18,9 @@ struct task_struct;
 bool cryo_is_svc(struct cryo_request *req, struct task_struct *task, u64 at);
 
 /*
- * What the call @nr, with its arguments in @regs, returns within the kernel when its sleep is interrupted: -ERESTARTSYS or
- * the like.  0: it is not known, or it is made again whatever handlers run.
+ * What the call @nr, with its arguments in @regs, returns within the kernel when its sleep is
+ * interrupted: -ERESTARTSYS or the like. 0: it is not known, or it is made again whatever handlers
+ * run.
  */
 int cryo_interrupted_error(s32 nr, const struct pt_regs *regs);
 
@@ -27,8 +28,8 @@ int cryo_interrupted_error(s32 nr, const struct pt_regs *regs);
 bool cryo_is_interrupted(unsigned long result);
 
 /*
- * That of @task, which is off its CPU and stopped by job control: do_signal() has made its pc that of the call again, and
- * nothing is left of what the call had returned.
+ * That of @task, which is off its CPU and stopped by job control: do_signal() has made its pc that
+ * of the call again, and nothing is left of what the call had returned.
  */
 int cryo_interrupted_when_stopped(struct cryo_request *req, struct task_struct *task);
 

@@ -15,10 +15,12 @@ enum cryo_arch_change {
 };
 
 struct cryo_arch_park {
-	s32 nr;			/* the system call it slept in when it was asked, or -1, or NR_UNKNOWN */
+	/* the system call it slept in when it was asked, or -1, or NR_UNKNOWN */
+	s32 nr;
 	unsigned long switches;	/* its voluntary context switches then */
 	enum cryo_arch_change change;
-	int error;		/* what its call had returned within the kernel; 0: none, or not known */
+	/* what its call had returned within the kernel; 0: none, or not known */
+	int error;
 	u64 x0, x8, pc;		/* before that */
 };
 

@@ -2,10 +2,11 @@
 /*
  * syscalls.c - system calls that were interrupted by the freeze (aarch64)
  *
- * When a work runs on the way to user mode, do_signal() has already forgotten that there was a system
- * call: one that is to be made again has its pc at the SVC and its first argument in x0.  What it does
- * later it keeps to itself:  with restart_syscall(2) instead, or EINTR after all because a handler
- * runs.  So a thread's call is looked up before the thread is interrupted, while it sleeps.
+ * When a work runs on the way to user mode, do_signal() has already forgotten that there was a
+ * system call: one that is to be made again has its pc at the SVC and its first argument in x0.
+ * What it does later it keeps to itself: with restart_syscall(2) instead, or EINTR after all
+ * because a handler runs. So a thread's call is looked up before the thread is interrupted, while
+ * it sleeps.
  */
 #include <linux/errno.h>
 #include <uapi/linux/futex.h>
@@ -31,8 +32,8 @@
 #define RED_ZONE	128
 
 /*
- * It does.  Where do_signal() has looked at the call before it ran the works, though, the call would be made again all the
- * same; unless it has settled on EINTR.
+ * It does. Where do_signal() has looked at the call before it ran the works, though, the call would
+ * be made again all the same; unless it has settled on EINTR.
  */
 bool cryo_arch_keeps_sigmask(void)
 {
@@ -47,8 +48,8 @@ bool cryo_timed_wait_known(u32 nr)
 }
 
 /*
- * What @task has saved when it entered the kernel.  It may be exiting:  then its stack can go away at any
- * time, but not before readers of RCU are through.
+ * What @task has saved when it entered the kernel. It may be exiting: then its stack can go away at
+ * any time, but not before readers of RCU are through.
  */
 static s32 saved_syscall(struct task_struct *task)
 {
@@ -77,8 +78,8 @@ void cryo_arch_note_syscall(struct cryo_parked *p)
 }
 
 /*
- * The call that @current comes from, or -1.  One that was on its way into a call when it was asked has
- * that in its registers only: whether it has made the call, it is told by where pc is.
+ * The call that @current comes from, or -1. One that was on its way into a call when it was asked
+ * has that in its registers only: whether it has made the call, it is told by where pc is.
  */
 static s32 call_of(struct cryo_parked *p, struct pt_regs *regs, u64 svc)
 {
@@ -114,9 +115,9 @@ static void rewind_to_svc(struct pt_regs *regs, u64 x0)
 }
 
 /*
- * The one call that runs task works while it waits: here it goes on with that.  In the context it was
- * interrupted, when it had submitted what it was to submit.  A filter can have made up the error: then
- * the call is made again, for the same error.
+ * The one call that runs task works while it waits: here it goes on with that. In the context it
+ * was interrupted, when it had submitted what it was to submit. A filter can have made up the
+ * error: then the call is made again, for the same error.
  */
 static void show_uring_enter(struct cryo_parked *p, struct pt_regs *regs)
 {
@@ -150,8 +151,8 @@ static void wait_again(struct cryo_parked *p, struct pt_regs *regs, s32 nr)
 }
 
 /*
- * The call has been, or will be, made again.  That it had begun matters to a signal only when somebody can know: has seen
- * it sleep, or does so by the mask that it sets.
+ * The call has been, or will be, made again. That it had begun matters to a signal only when
+ * somebody can know: has seen it sleep, or does so by the mask that it sets.
  */
 static void note_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 {
@@ -166,7 +167,10 @@ static void note_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 	}
 }
 
-/* Where do_signal() is yet to look at the call: one that has settled on EINTR is made again, as on other architectures. */
+/*
+ * Where do_signal() is yet to look at the call: one that has settled on EINTR is made again, as on
+ * other architectures.
+ */
 static void restart_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 {
 	if ((long)regs->regs[0] != -EINTR || !cryo_is_pure_wait(regs->syscallno))
@@ -180,8 +184,9 @@ static void restart_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 }
 
 /*
- * At the stops before and after a call x7 says which it is, and what the program has there is on the kernel's stack only: nobody parks
- * there of whom there may be a context, not even with a call that has been interrupted.
+ * At the stops before and after a call x7 says which it is, and what the program has there is on
+ * the kernel's stack only: nobody parks there of whom there may be a context, not even with a call
+ * that has been interrupted.
  */
 static bool is_at_stop(struct cryo_parked *p, struct pt_regs *regs)
 {

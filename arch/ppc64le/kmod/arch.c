@@ -35,15 +35,19 @@ u32 cryo_arch_id(void)
 }
 
 /*
- * v6.1 gives back all registers on the way to user mode only where a signal is pending: not those of a
- * call that is to be made again, nor those that have been set, where there is nothing but a work.
+ * v6.1 gives back all registers on the way to user mode only where a signal is pending: not those
+ * of a call that is to be made again, nor those that have been set, where there is nothing but a
+ * work.
  */
 void cryo_arch_prepare_park(struct task_struct *task)
 {
 	set_tsk_thread_flag(task, TIF_SIGPENDING);
 }
 
-/* What recalc_sigpending() does, which is for the caller alone; signals that are blocked leave the flag: it is looked at again. */
+/*
+ * What recalc_sigpending() does, which is for the caller alone; signals that are blocked leave the
+ * flag: it is looked at again.
+ */
 void cryo_arch_forget_park(struct task_struct *task)
 {
 	lockdep_assert_held(&task->sighand->siglock);
@@ -54,8 +58,8 @@ void cryo_arch_forget_park(struct task_struct *task)
 }
 
 /*
- * The way to user mode has looked at the flag when the work runs.  While it is set, the kernel takes the
- * thread for one that is about to look at its signals, and does not let one that kills wake it.
+ * The way to user mode has looked at the flag when the work runs. While it is set, the kernel takes
+ * the thread for one that is about to look at its signals, and does not let one that kills wake it.
  */
 void cryo_arch_begin_park(void)
 {
@@ -65,9 +69,9 @@ void cryo_arch_begin_park(void)
 }
 
 /*
- * Who has used them lately gets floating point and vectors back whenever it comes to a CPU, in the kernel too, and what is
- * there then is taken for theirs: who reads it for another thread makes the kernel stop for that.  With nothing to be
- * brought back, they come when they are used.
+ * Who has used them lately gets floating point and vectors back whenever it comes to a CPU, in the
+ * kernel too, and what is there then is taken for theirs: who reads it for another thread makes the
+ * kernel stop for that. With nothing to be brought back, they come when they are used.
  */
 void cryo_arch_stay_saved(struct task_struct *task)
 {
@@ -250,8 +254,8 @@ size_t cryo_arch_regset_extension(unsigned int note)
 }
 
 /*
- * Every thread has the registers for event-based branches, but debuggers see them only of one that has had an
- * event that can cause such branches.
+ * Every thread has the registers for event-based branches, but debuggers see them only of one that
+ * has had an event that can cause such branches.
  */
 int cryo_arch_regset_get(struct task_struct *task, unsigned int note, void **data)
 {
@@ -276,8 +280,8 @@ int cryo_arch_set_regset(struct task_struct *task, const struct cryo_regset *set
 }
 
 /*
- * The mode of floating-point exceptions shows in the machine state, but is not taken from there; and a
- * thread has the machine's data stream control until it is known to have set its own.
+ * The mode of floating-point exceptions shows in the machine state, but is not taken from there;
+ * and a thread has the machine's data stream control until it is known to have set its own.
  */
 int cryo_arch_regset_was_set(struct task_struct *task, const struct cryo_regset *set)
 {

@@ -5,7 +5,10 @@
 
 #include <linux/types.h>
 
-/* The registers and the kernel's stack tell it all, but for a call that goes on when it has been parked inside. */
+/*
+ * The registers and the kernel's stack tell it all, but for a call that goes on when it has been
+ * parked inside.
+ */
 struct cryo_arch_park {
 	unsigned long sleep;		/* in which it was asked: cryo_sleep_of() */
 	bool inside_call;

@@ -2,9 +2,9 @@
 /*
  * syscalls.c - system calls that were interrupted by the freeze (ppc64le)
  *
- * The work runs before the kernel looks at what an interrupted call has returned, so the registers tell
- * it, and can be changed. A call by sc has its errors positive, with the summary overflow bit of cr0
- * set, one by scv has them negative.
+ * The work runs before the kernel looks at what an interrupted call has returned, so the registers
+ * tell it, and can be changed. A call by sc has its errors positive, with the summary overflow bit
+ * of cr0 set, one by scv has them negative.
  */
 #include <linux/errno.h>
 #include <linux/kallsyms.h>
@@ -30,7 +30,10 @@
 #include "syscalls/syscalls.h"
 #include "syscalls/waiting_calls.h"
 
-/* So many functions of the kernel at most are under way when a thread runs works in the middle of a call. */
+/*
+ * So many functions of the kernel at most are under way when a thread runs works in the middle of a
+ * call.
+ */
 #define CALL_DEPTH	64
 
 static unsigned long *argument(struct pt_regs *regs, unsigned int number)
@@ -66,9 +69,10 @@ static void set_error(struct pt_regs *regs, unsigned long error)
 }
 
 /*
- * v6.1 gives back the arguments of a call by sc, which are wanted when it is made again, only where a signal is
- * pending on the way to user mode, and calls that wait for signals forget that one is; or where something
- * looks at the call's end.  So something is said to: auditing, which does nothing without its context.
+ * v6.1 gives back the arguments of a call by sc, which are wanted when it is made again, only where
+ * a signal is pending on the way to user mode, and calls that wait for signals forget that one is;
+ * or where something looks at the call's end. So something is said to: auditing, which does nothing
+ * without its context.
  */
 static void watch_call(struct task_struct *task)
 {
@@ -113,9 +117,11 @@ static bool is_name_of_exit(const char *name)
 }
 
 /*
- * Is @current in the middle of its call, and not behind it?  Inside, the registers are as they were at the entry; so they are after it
- * when the result happens to be the first argument.  What the kernel notes as the result is that of the call before until then.  So the
- * stack is asked which function is under way: tracers of functions hide some of them, and who is not seen to be behind its call is in it.
+ * Is @current in the middle of its call, and not behind it? Inside, the registers are as they were
+ * at the entry; so they are after it when the result happens to be the first argument. What the
+ * kernel notes as the result is that of the call before until then. So the stack is asked which
+ * function is under way: tracers of functions hide some of them, and who is not seen to be behind
+ * its call is in it.
  */
 static bool is_inside_call(void)
 {
@@ -142,8 +148,9 @@ static bool is_inside_uring_enter(struct pt_regs *regs)
 }
 
 /*
- * Here the call goes on when it is let go.  In the context it was interrupted, when it had submitted what it
- * was to submit.  A filter can have made up the error: then the call is made again, for the same error.
+ * Here the call goes on when it is let go. In the context it was interrupted, when it had submitted
+ * what it was to submit. A filter can have made up the error: then the call is made again, for the
+ * same error.
  */
 static void show_uring_enter(struct cryo_parked *p, struct pt_regs *regs)
 {
@@ -175,7 +182,10 @@ static bool is_timed_wait(const struct pt_regs *regs)
 				!!cryo_waiting_call(nr);
 }
 
-/* Its stop before the call looks as the call does when it waits: there it was asked in its sleep, if not at once, then the next time. */
+/*
+ * Its stop before the call looks as the call does when it waits: there it was asked in its sleep,
+ * if not at once, then the next time.
+ */
 static bool is_at_stop(struct cryo_parked *p)
 {
 	return READ_ONCE(current->ptrace) && current->nvcsw != p->arch.sleep;

@@ -296,6 +296,8 @@ bool cryo_arch_uses_restart_block(struct cryo_request *req, struct task_struct *
 
 bool cryo_arch_futex_is_absolute(struct task_struct *task)
 {
-	/* restart_syscall(2) leaves the arguments of the call it continues: rsi is the operation. */
+	/*
+	 * restart_syscall(2) leaves the arguments of the call it continues: rsi is the operation.
+	 */
 	return (task_pt_regs(task)->si & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 }

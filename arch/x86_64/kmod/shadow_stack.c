@@ -2,7 +2,8 @@
 /*
  * shadow_stack.c - shadow stacks of x86-64, v6.6 (and only where configured)
  *
- * A debugger sees the pointer of a thread that has one, and can change it, but cannot give a thread one.
+ * A debugger sees the pointer of a thread that has one, and can change it, but cannot give a thread
+ * one.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -51,8 +52,9 @@ void cryo_arch_extend_regset(struct cryo_capture *c, struct task_struct *task, u
 }
 
 /*
- * Where user state of CET is in the registers of a thread, which are in compacted form where there is such state
- * (Intel SDM, volume 1, 13.4.3): __raw_xsave_addr(), which is not exported. CPUID: size, and whether it is aligned.
+ * Where user state of CET is in the registers of a thread, which are in compacted form where there
+ * is such state (Intel SDM, volume 1, 13.4.3): __raw_xsave_addr(), which is not exported. CPUID:
+ * size, and whether it is aligned.
  */
 static struct cet_user_state *cet_state(struct xregs_state *xsave)
 {

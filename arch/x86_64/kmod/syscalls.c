@@ -53,10 +53,10 @@ bool cryo_timed_wait_known(u32 nr)
 }
 
 /*
- * The one call that runs task works while it waits: here it goes on with that, and sets its result then.
- * In the context it was interrupted, when it had submitted what it was to submit.  A filter can have
- * made up the error: then the call is made again, for the same error.  Who only waits for what another
- * thread submits may never have used the ring himself.
+ * The one call that runs task works while it waits: here it goes on with that, and sets its result
+ * then. In the context it was interrupted, when it had submitted what it was to submit. A filter
+ * can have made up the error: then the call is made again, for the same error. Who only waits for
+ * what another thread submits may never have used the ring himself.
  */
 static void leave_uring_enter(struct pt_regs *regs)
 {
@@ -81,7 +81,10 @@ void cryo_arch_unfix_syscall(struct cryo_parked *p)
 {
 }
 
-/* Its stop before the call looks as the call does when it waits: there it was asked in its sleep, if not at once, then the next time. */
+/*
+ * Its stop before the call looks as the call does when it waits: there it was asked in its sleep,
+ * if not at once, then the next time.
+ */
 static bool is_at_stop(struct cryo_parked *p)
 {
 	return READ_ONCE(current->ptrace) && current->nvcsw != p->arch.sleep;

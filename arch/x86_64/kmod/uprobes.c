@@ -2,9 +2,10 @@
 /*
  * uprobes.c - what uprobes put in the place of instructions that do nothing
  *
- * Not a breakpoint, but a call to an area of the kernel's: of a NOP of five bytes since v6.18; in later kernels of one of ten, of
- * which the first five become an LEA that leaves the red zone alone, and the call stays when the probe has gone, as
- * operands of the NOP (arch/x86/kernel/uprobes.c).
+ * Not a breakpoint, but a call to an area of the kernel's: of a NOP of five bytes since v6.18; in
+ * later kernels of one of ten, of which the first five become an LEA that leaves the red zone
+ * alone, and the call stays when the probe has gone, as operands of the NOP
+ * (arch/x86/kernel/uprobes.c).
  */
 #include <linux/string.h>
 

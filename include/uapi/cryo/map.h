@@ -12,14 +12,16 @@
 #include <cryo/ioctl.h>
 
 /*
- * CRYO_RST_MAP_FILE: by the coordinator: areas of the handle's processes come from the file @fd, which chunks
- * call by the number @file.  Nobody can open it for writing or cut it from then on (ETXTBSY) until the last page
- * of the last area that has pages of it has come.  Removing it, or another one that gets its name, does no harm.
+ * CRYO_RST_MAP_FILE: by the coordinator: areas of the handle's processes come from the file @fd,
+ * which chunks call by the number @file. Nobody can open it for writing or cut it from then on
+ * (ETXTBSY) until the last page of the last area that has pages of it has come. Removing it, or
+ * another one that gets its name, does no harm.
  *
- * Errors: EBADF @fd is not open, for reading only; EPERM the caller neither owns it nor has CAP_FOWNER;
- * ETXTBSY somebody has it open for writing; EOPNOTSUPP its file system (only those on a block device of this machine, and
- * tmpfs, can), or the kernel, cannot do that, or it is switched off; EBUSY the handle has a file of that number already;
- * EINVAL @file is CRYO_MAP_MAX_FILES or more, @reserved not 0; EINTR the caller is killed.
+ * Errors: EBADF @fd is not open, for reading only; EPERM the caller neither owns it nor has
+ * CAP_FOWNER; ETXTBSY somebody has it open for writing; EOPNOTSUPP its file system (only those on a
+ * block device of this machine, and tmpfs, can), or the kernel, cannot do that, or it is switched
+ * off; EBUSY the handle has a file of that number already; EINVAL @file is CRYO_MAP_MAX_FILES or
+ * more, @reserved not 0; EINTR the caller is killed.
  */
 #define CRYO_RST_MAP_FILE	_IO(CRYO_IOC_TYPE, 0x73)
 
@@ -34,18 +36,19 @@ struct cryo_map_file {
 #define CRYO_MAP_MAX_FILES	129
 
 /*
- * CRYO_RST_MAP: pages of an anonymous area of the caller come from files of CRYO_RST_MAP_FILE, each when
- * it is used first or, with CRYO_MAP_POPULATE, in the background before that, from when the process goes on
- * (CRYO_RST_COMMIT).  The area is private, exactly what one mmap(2) has made (PROT_NONE at best, so that it is
- * not merged with others), and untouched.  Protection, advice and everything else may be changed afterwards.  To
- * the process it is ordinary memory; what it drops (MADV_DONTNEED) is zero then.
+ * CRYO_RST_MAP: pages of an anonymous area of the caller come from files of CRYO_RST_MAP_FILE, each
+ * when it is used first or, with CRYO_MAP_POPULATE, in the background before that, from when the
+ * process goes on (CRYO_RST_COMMIT). The area is private, exactly what one mmap(2) has made
+ * (PROT_NONE at best, so that it is not merged with others), and untouched. Protection, advice and
+ * everything else may be changed afterwards. To the process it is ordinary memory; what it drops
+ * (MADV_DONTNEED) is zero then.
  *
- * A page is given only after the checksum of its chunk has been found right; SIGBUS otherwise, and a line
- * in the kernel's log.
+ * A page is given only after the checksum of its chunk has been found right; SIGBUS otherwise, and
+ * a line in the kernel's log.
  *
- * Errors: EINVAL the area is not such a one, or the tables are not as described; ENXIO a chunk is of a
- * file that no CRYO_RST_MAP_FILE has named; ENOSPC the caller's memory has had 4096 areas, or the tables of those that it has
- * take 4 GiB; ENOMEM no memory; EINTR the caller is killed.
+ * Errors: EINVAL the area is not such a one, or the tables are not as described; ENXIO a chunk is
+ * of a file that no CRYO_RST_MAP_FILE has named; ENOSPC the caller's memory has had 4096 areas, or
+ * the tables of those that it has take 4 GiB; ENOMEM no memory; EINTR the caller is killed.
  */
 #define CRYO_RST_MAP		_IO(CRYO_IOC_TYPE, 0x74)
 
@@ -56,8 +59,8 @@ struct cryo_map_file {
 #define CRYO_MAP_MAX_CHUNKS	(1U << 20)
 
 /*
- * In the background, what lies behind the page that the process has waited for last comes first, then the pages
- * of @first, by address, then the rest.
+ * In the background, what lies behind the page that the process has waited for last comes first,
+ * then the pages of @first, by address, then the rest.
  */
 #define CRYO_MAP_MAX_FIRST	(1U << 16)
 

@@ -87,8 +87,9 @@ static void keep_page(struct contents_copy *k, loff_t pos)
 }
 
 /*
- * What lies behind the end of @file, in its last page, which begins at @pos: from @at on into @to.  In memory it stays
- * as long as the file, and who has mapped that may use it; of other files it is zero once the page has been written.
+ * What lies behind the end of @file, in its last page, which begins at @pos: from @at on into @to.
+ * In memory it stays as long as the file, and who has mapped that may use it; of other files it is
+ * zero once the page has been written.
  */
 static int read_behind_end(struct file *file, loff_t pos, loff_t at, u8 *to)
 {
@@ -149,7 +150,9 @@ static int copy_range(struct contents_copy *k, struct file *file, loff_t pos, lo
 	return err;
 }
 
-/* A file system that does not tell where holes are, but of which all that is no hole is in memory. */
+/*
+ * A file system that does not tell where holes are, but of which all that is no hole is in memory.
+ */
 static int copy_huge(struct contents_copy *k, struct file *file, loff_t size)
 {
 	loff_t huge = cryo_huge_page_size(file_inode(file)), pos = 0;
@@ -165,7 +168,10 @@ static int copy_huge(struct contents_copy *k, struct file *file, loff_t size)
 	return err ?: flush_copy(k);
 }
 
-/* Without asking where holes are, which moves the offset of who has it open, and may be answered by a server. */
+/*
+ * Without asking where holes are, which moves the offset of who has it open, and may be answered by
+ * a server.
+ */
 static int copy_whole(struct contents_copy *k, struct file *file, loff_t size)
 {
 	if (cryo_is_hugetlb(file))
@@ -174,8 +180,9 @@ static int copy_whole(struct contents_copy *k, struct file *file, loff_t size)
 }
 
 /*
- * Copy what is not a hole.  File systems that cannot tell say that all is data.  A server in user space may say what it likes, as late as
- * it likes: the kernel waits for its answer, and for the lock of the inode, and not even SIGKILL ends that.
+ * Copy what is not a hole. File systems that cannot tell say that all is data. A server in user
+ * space may say what it likes, as late as it likes: the kernel waits for its answer, and for the
+ * lock of the inode, and not even SIGKILL ends that.
  */
 static int copy_file(struct contents_copy *k, struct file *file, loff_t size)
 {
@@ -205,8 +212,9 @@ static int copy_file(struct contents_copy *k, struct file *file, loff_t size)
 }
 
 /*
- * A file of our own, so that nobody's offset moves; opened only by who may read.  What the process alone may read, as it
- * was given it open, is read through what it has: who may trace it could have it do so.
+ * A file of our own, so that nobody's offset moves; opened only by who may read. What the process
+ * alone may read, as it was given it open, is read through what it has: who may trace it could have
+ * it do so.
  */
 static int copy_inode(struct contents_copy *k, struct cryo_object *o)
 {

@@ -2,10 +2,11 @@
 /*
  * end.c - the last bytes of a file that is open for writing
  *
- * A restart cuts the file where it ended, or goes on behind it. A checksum of what was before tells a file that has only
- * grown since from one that has been written anew. The bytes are taken from the page cache, as a file system that does not
- * answer must not stop a checkpoint; what is being written to is nearly always there.  Of a file that other machines write to as well
- * it may be out of date: there is no checksum of such.
+ * A restart cuts the file where it ended, or goes on behind it. A checksum of what was before tells
+ * a file that has only grown since from one that has been written anew. The bytes are taken from
+ * the page cache, as a file system that does not answer must not stop a checkpoint; what is being
+ * written to is nearly always there. Of a file that other machines write to as well it may be out
+ * of date: there is no checksum of such.
  */
 #include <linux/crc32c.h>
 #include <linux/fs.h>
@@ -18,7 +19,10 @@
 #include "capture/capture.h"
 #include "save/files.h"
 
-/* Continue *@crc with the bytes of @file from @pos to @end, which lie in one page; false: they are not at hand. */
+/*
+ * Continue *@crc with the bytes of @file from @pos to @end, which lie in one page; false: they are
+ * not at hand.
+ */
 static bool add_cached_bytes(struct file *file, loff_t pos, loff_t end, u32 *crc)
 {
 	struct page *page = pagecache_get_page(file->f_mapping, pos >> PAGE_SHIFT, 0, 0);
@@ -39,8 +43,9 @@ static bool add_cached_bytes(struct file *file, loff_t pos, loff_t end, u32 *crc
 }
 
 /*
- * What the process may read, who may trace it could have it read. Otherwise the requester has to have the right, as the checksum of a
- * few bytes tells them; nobody is waited for, who would have to be asked.
+ * What the process may read, who may trace it could have it read. Otherwise the requester has to
+ * have the right, as the checksum of a few bytes tells them; nobody is waited for, who would have
+ * to be asked.
  */
 static bool may_read_end(struct file *file)
 {
@@ -54,7 +59,10 @@ static bool may_read_end(struct file *file)
 	return !err;
 }
 
-/* False: there is none, or it cannot be had. Others may write to the file meanwhile: then it is not the end that the inode says. */
+/*
+ * False: there is none, or it cannot be had. Others may write to the file meanwhile: then it is not
+ * the end that the inode says.
+ */
 static bool find_file_end(struct file *file, loff_t size, struct cryo_file_end *end)
 {
 	struct inode *inode = file->f_mapping->host;

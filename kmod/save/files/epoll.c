@@ -2,9 +2,10 @@
 /*
  * epoll.c - epoll(7)
  *
- * A registration is a descriptor number and an open file, which is most often what has that number, but may have lost it, and
- * live on under another one. fdinfo tells the number only, and waits for a lock that whoever shares the epoll, or has sent it to the
- * job, holds for as long as he likes: epoll_wait(2) has it while it writes to user memory.
+ * A registration is a descriptor number and an open file, which is most often what has that number,
+ * but may have lost it, and live on under another one. fdinfo tells the number only, and waits for
+ * a lock that whoever shares the epoll, or has sent it to the job, holds for as long as he likes:
+ * epoll_wait(2) has it while it writes to user memory.
  */
 #include <linux/fs.h>
 #include <linux/mutex.h>

@@ -2,8 +2,8 @@
 /*
  * fanotify.c - fanotify(7)
  *
- * Marks are made again by paths: those of inodes are looked for as watches of inotify are; mounts and file
- * systems are told by fdinfo, and have a mount point.
+ * Marks are made again by paths: those of inodes are looked for as watches of inotify are; mounts
+ * and file systems are told by fdinfo, and have a mount point.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -237,7 +237,9 @@ static int save_marks(struct fanotify_save *s)
 	return err ?: save_other_marks(s);
 }
 
-/* Will the checkpoint itself read files with a name, for which somebody who is parked may be asked? */
+/*
+ * Will the checkpoint itself read files with a name, for which somebody who is parked may be asked?
+ */
 static bool reads_files(struct cryo_capture *c)
 {
 	const u32 nameless = CRYO_INODE_MEMFD | CRYO_INODE_SHMEM | CRYO_INODE_SYSV;

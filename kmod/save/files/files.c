@@ -236,8 +236,8 @@ static const char *classify_fifo(struct cryo_object *o)
 }
 
 /*
- * What comes from and goes to the outside is the restarting shell's affair, at whatever number: csh has its standard input
- * and output at 16 to 19.
+ * What comes from and goes to the outside is the restarting shell's affair, at whatever number: csh
+ * has its standard input and output at 16 to 19.
  */
 static const char *outside_pipe(struct cryo_capture *c, struct cryo_object *o)
 {
@@ -555,7 +555,9 @@ int cryo_save_files(struct cryo_capture *c)
 	list_for_each_entry(o, &c->files, node) {
 		if (err)
 			break;
-		/* Refused ones have no kind: they are left out of what is not going to be written. */
+		/*
+		 * Refused ones have no kind: they are left out of what is not going to be written.
+		 */
 		if (o->kind)
 			err = cryo_capture_interrupted(c) ?: save_open_file(c, o, page) ?:
 			      cryo_save_opener(c, o) ?: save_file_state(c, o);

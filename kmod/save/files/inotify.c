@@ -2,8 +2,9 @@
 /*
  * inotify.c - inotify(7)
  *
- * A watch is of an inode; it can be made again only by a path, so one is looked for, or by a descriptor of what
- * has been removed.  Events that have not been read are saved as they are: their watches may have gone.
+ * A watch is of an inode; it can be made again only by a path, so one is looked for, or by a
+ * descriptor of what has been removed. Events that have not been read are saved as they are: their
+ * watches may have gone.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -86,7 +87,10 @@ static struct inotify_watch *get_watches(struct fsnotify_group *group, unsigned 
 #define MAX_ROUNDS	16
 #define REMOVED_MARK	" (deleted)"	/* as doc/format.md has it */
 
-/* Of what has been removed, and is made again without a name as somebody of the job has it open: where it was. */
+/*
+ * Of what has been removed, and is made again without a name as somebody of the job has it open:
+ * where it was.
+ */
 static int find_removed(struct cryo_capture *c, const struct inotify_watch *watch, char *path,
 			struct cryo_watch *out)
 {
@@ -243,9 +247,9 @@ static int get_inotify(struct cryo_capture *c, struct cryo_object *o, struct cry
 }
 
 /*
- * What others remove takes its watch along, and is told by an event: a context with both would have a process wait for what has
- * come already, so all of it is read again if a watch has gone between the first and the last of it.  Not for ever, while others
- * go on removing.
+ * What others remove takes its watch along, and is told by an event: a context with both would have
+ * a process wait for what has come already, so all of it is read again if a watch has gone between
+ * the first and the last of it. Not for ever, while others go on removing.
  */
 static int save_inotify(struct cryo_capture *c, struct cryo_object *o)
 {

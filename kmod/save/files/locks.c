@@ -17,8 +17,8 @@
 #include "save/process.h"
 
 /*
- * Of one kind on one file: its lock is held while they are looked at.  Whoever can read a file can lock it; to get so many takes him
- * days, as the kernel looks through all of them for each new one.
+ * Of one kind on one file: its lock is held while they are looked at. Whoever can read a file can
+ * lock it; to get so many takes him days, as the kernel looks through all of them for each new one.
  */
 #define MAX_LOCKS	(4U << 20)
 #define RESTS		4096	/* descriptors at a time */
@@ -31,7 +31,8 @@ struct lock_walk {
 	unsigned int room;
 	unsigned int n;
 	unsigned int breaking;		/* leases that somebody waits for */
-	unsigned int of_threads;	/* locks of files that are opened again when a thread is there */
+	/* locks of files that are opened again when a thread is there */
+	unsigned int of_threads;
 	bool too_many;
 };
 
@@ -63,8 +64,8 @@ static void note_lease(struct lock_walk *w, cryo_lock_core *lock, struct cryo_ob
 }
 
 /*
- * The open file that @lock was made by, if the process has it, by a descriptor or under way in a message or mapped, and
- * nobody has told its locks; or NULL.
+ * The open file that @lock was made by, if the process has it, by a descriptor or under way in a
+ * message or mapped, and nobody has told its locks; or NULL.
  */
 static struct cryo_object *new_maker(struct lock_walk *w, cryo_lock_core *lock)
 {
@@ -197,7 +198,10 @@ static int walk_locks(struct lock_walk *w)
 	}
 }
 
-/* From the number in the outermost namespace, under which the kernel notes it, to that of the context. */
+/*
+ * From the number in the outermost namespace, under which the kernel notes it, to that of the
+ * context.
+ */
 static s32 owner_in_context(struct cryo_capture *c, s32 number)
 {
 	struct cryo_proc *proc = NULL;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * open.c - small files that the job only reads: their contents go into the context, as they may have gone by the restart
+ * open.c - small files that the job only reads: their contents go into the context, as they may
+ * have gone by the restart
  *
- * A batch system removes its copy of a script when the job ends, and a cleaner what is in /tmp.  The files are opened by their
- * names all the same; their contents are there in case that leads to nothing, or to something else.
+ * A batch system removes its copy of a script when the job ends, and a cleaner what is in /tmp. The
+ * files are opened by their names all the same; their contents are there in case that leads to
+ * nothing, or to something else.
  */
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -27,7 +29,10 @@ struct open_choice {
 	struct cryo_object *first;	/* of these */
 };
 
-/* Files that are made up when somebody looks have no size, or one that says nothing, and are never gone. */
+/*
+ * Files that are made up when somebody looks have no size, or one that says nothing, and are never
+ * gone.
+ */
 static bool is_stored(const struct inode *inode)
 {
 	switch (inode->i_sb->s_magic) {
@@ -93,8 +98,8 @@ static void say_omitted(struct cryo_capture *c, const struct open_choice *choice
 }
 
 /*
- * What an interpreter reads its script from is closed when it executes a command: such descriptors come first, before there is
- * no room for more.
+ * What an interpreter reads its script from is closed when it executes a command: such descriptors
+ * come first, before there is no room for more.
  */
 int cryo_choose_open_files(struct cryo_capture *c)
 {

@@ -2,9 +2,10 @@
 /*
  * outside.c - does anybody else have what the job writes to?
  *
- * A restart does not cut off what has come to such a file, be it a job's of which there is another context, and
- * goes on at its end.  Nobody's tables are searched: whoever has an open file has a reference to it, and those of the job have all
- * been counted, so that none is missed.  The context says that there is somebody, not who, nor how many.
+ * A restart does not cut off what has come to such a file, be it a job's of which there is another
+ * context, and goes on at its end. Nobody's tables are searched: whoever has an open file has a
+ * reference to it, and those of the job have all been counted, so that none is missed. The context
+ * says that there is somebody, not who, nor how many.
  */
 #include <linux/delay.h>
 #include <linux/file.h>
@@ -32,7 +33,8 @@ static bool writes_regular(const struct cryo_object *o)
  * cryo_outside_now() - who is not in the scope has @o, too
  * @o: an open file; all references of the scope have been counted
  *
- * References that last for a moment, as of somebody who looks at /proc/PID/fd, count as well: it is asked twice.
+ * References that last for a moment, as of somebody who looks at /proc/PID/fd, count as well: it is
+ * asked twice.
  *
  * Return: CRYO_OUTSIDE_*; 0 of all but output.
  */
@@ -69,7 +71,10 @@ static bool is_at_end(struct cryo_capture *c, struct cryo_object *o)
 	if (!(file->f_mode & FMODE_ATOMIC_POS))
 		return file->f_pos >= i_size_read(file_inode(file));
 	while (!mutex_trylock(&file->f_pos_lock)) {
-		/* Who writes all the time, or to a server that does not answer, is at the end as a rule. */
+		/*
+		 * Who writes all the time, or to a server that does not answer, is at the end as a
+		 * rule.
+		 */
 		if (!c->position_tries)
 			return !(file->f_mode & FMODE_READ);
 		c->position_tries--;
@@ -85,7 +90,8 @@ static bool is_at_end(struct cryo_capture *c, struct cryo_object *o)
  * @c: the capture
  * @o: an open file
  *
- * Others who have it write on: at the end it is the size that the section of the inode says, whatever has come between the two.
+ * Others who have it write on: at the end it is the size that the section of the inode says,
+ * whatever has come between the two.
  *
  * Return: in bytes.
  */

@@ -28,7 +28,10 @@ bool cryo_is_pidfd(struct file *file)
 	return cryo_pidfd_pid(file);
 }
 
-/* A pidfd can be had of any process, by its number alone: it entitles to nothing that there is to tell about that. */
+/*
+ * A pidfd can be had of any process, by its number alone: it entitles to nothing that there is to
+ * tell about that.
+ */
 static struct pidfd_owner owner_of_pidfd(struct cryo_capture *c, struct file *file)
 {
 	struct pid *pid = cryo_pidfd_pid(file);

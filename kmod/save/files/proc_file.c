@@ -2,7 +2,8 @@
 /*
  * proc_file.c - files of /proc about processes and threads
  *
- * They are opened again by their names, when who they tell of is there: a process can do that by itself.
+ * They are opened again by their names, when who they tell of is there: a process can do that by
+ * itself.
  */
 #include <linux/dcache.h>
 #include <linux/fs.h>
@@ -20,7 +21,10 @@
 #include "request/request.h"
 #include "save/files.h"
 
-/* What is still told of a process that has exited and was not waited for, by @name behind its directory. */
+/*
+ * What is still told of a process that has exited and was not waited for, by @name behind its
+ * directory.
+ */
 static bool is_told_of_zombie(const char *name)
 {
 	static const char *const told[] = { "", "stat", "statm", "status", "comm" };
@@ -32,7 +36,10 @@ static bool is_told_of_zombie(const char *name)
 	return false;
 }
 
-/* Is the process @number of the pid namespace of @sb not there any more, or not so that @name tells what it did? */
+/*
+ * Is the process @number of the pid namespace of @sb not there any more, or not so that @name tells
+ * what it did?
+ */
 static bool has_ended(struct super_block *sb, int number, const char *name)
 {
 	struct task_struct *task;
@@ -94,8 +101,8 @@ static const char *number_obstacle(struct cryo_capture *c, struct cryo_object *o
 }
 
 /*
- * Why a file cannot be opened again when its process or thread is there; NULL: nothing, or it is no such file. Messages are
- * put back before there are any processes.
+ * Why a file cannot be opened again when its process or thread is there; NULL: nothing, or it is no
+ * such file. Messages are put back before there are any processes.
  */
 const char *cryo_proc_file_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {

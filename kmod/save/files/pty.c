@@ -62,7 +62,9 @@ static int compare_tty_files(const void *a, const void *b)
 	return x->o->id < y->o->id ? -1 : x->o->id > y->o->id;
 }
 
-/* Let the line disciplines have what they have room for, signals for control characters included. */
+/*
+ * Let the line disciplines have what they have room for, signals for control characters included.
+ */
 static int settle_pair(struct cryo_capture *c, const struct tty_file *f)
 {
 	struct tty_struct *tty = tty_of(f->o->file);
@@ -116,7 +118,9 @@ static const struct tty_file *files_on(struct cryo_capture *c, const struct tty_
 	return *n ? &all[low] : NULL;
 }
 
-/* The open file of @slave's master, NULL when it is not among those seen. It is opened once only. */
+/*
+ * The open file of @slave's master, NULL when it is not among those seen. It is opened once only.
+ */
 static struct cryo_object *master_of(struct cryo_capture *c, struct tty_struct *slave)
 {
 	size_t n;
@@ -288,8 +292,8 @@ static u32 put_pending(struct cryo_buf *buf, struct tty_struct *tty)
 }
 
 /*
- * tty_buffer_lock_exclusive(): whoever takes what is in it out may wait for who reads from the terminal, into memory that
- * somebody is to bring.
+ * tty_buffer_lock_exclusive(): whoever takes what is in it out may wait for who reads from the
+ * terminal, into memory that somebody is to bring.
  */
 static int lock_buffer(struct cryo_capture *c, struct cryo_object *o, struct tty_port *port)
 {
@@ -388,8 +392,8 @@ static bool is_n_tty(const struct tty_ldisc *ld)
 }
 
 /*
- * Whoever else has the terminal may give it another line discipline, or hang it up, which gives it a new one.  What is in
- * the old one stays as long as there is a reference to it.
+ * Whoever else has the terminal may give it another line discipline, or hang it up, which gives it
+ * a new one. What is in the old one stays as long as there is a reference to it.
  */
 static int save_pty_master(struct cryo_capture *c, struct cryo_object *o)
 {

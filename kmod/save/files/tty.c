@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* tty.c - the controlling terminal that comes from outside: is this file one of it, and how it is set */
+/*
+ * tty.c - the controlling terminal that comes from outside: is this file one of it, and how it is
+ * set
+ */
 #include <linux/fs.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
@@ -43,7 +46,10 @@ static struct tty_struct *ctty_of(struct task_struct *task)
 	return tty;
 }
 
-/* Others read from it, too, perhaps into memory that does not come, and want to change its modes meanwhile. */
+/*
+ * Others read from it, too, perhaps into memory that does not come, and want to change its modes
+ * meanwhile.
+ */
 static int describe_terminal(struct cryo_capture *c, struct tty_struct *tty,
 			     struct cryo_terminal *out)
 {

@@ -2,10 +2,11 @@
 /*
  * uring.c - io_uring(7)
  *
- * A ring on which nothing is under way is its counters, what lies in the memory that it shares with the
- * program, and what is registered with it.  All that was submitted belongs to a task: when no task that has
- * ever used the ring has a request under way, none is.  Tasks are threads of the context and, for rings
- * with IORING_SETUP_SQPOLL, threads of the kernel that are parked, too (freeze.c).
+ * A ring on which nothing is under way is its counters, what lies in the memory that it shares with
+ * the program, and what is registered with it. All that was submitted belongs to a task: when no
+ * task that has ever used the ring has a request under way, none is. Tasks are threads of the
+ * context and, for rings with IORING_SETUP_SQPOLL, threads of the kernel that are parked, too
+ * (freeze.c).
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -61,7 +62,10 @@ static bool is_in_context(struct task_struct *task, void *arg)
 	return p && !p->poller && READ_ONCE(p->state) != CRYO_PARK_GONE;
 }
 
-/* Its process, when that and no other is going to have it again; NULL: it is gone, or not in the context. */
+/*
+ * Its process, when that and no other is going to have it again; NULL: it is gone, or not in the
+ * context.
+ */
 static struct cryo_parked *find_poller(struct cryo_capture *c, const struct cryo_sq_data *data)
 {
 	struct cryo_parked *p = cryo_find_parked(c->req, READ_ONCE(data->thread));
@@ -69,7 +73,10 @@ static struct cryo_parked *find_poller(struct cryo_capture *c, const struct cryo
 	return p && p->poller && READ_ONCE(p->state) != CRYO_PARK_GONE ? p : NULL;
 }
 
-/* The tables that the thread of the kernel got when it was made are those of all of its process, and of no other. */
+/*
+ * The tables that the thread of the kernel got when it was made are those of all of its process,
+ * and of no other.
+ */
 static bool has_same_tables(struct cryo_capture *c, struct cryo_parked *poller)
 {
 	struct task_struct *task = poller->proc->task;
@@ -265,7 +272,10 @@ static int save_uring(struct cryo_capture *c, struct cryo_object *o)
 	const char *obstacle;
 	int err;
 
-	/* Who is left out and has it, too, holds the lock while it copies what is submitted from its memory. */
+	/*
+	 * Who is left out and has it, too, holds the lock while it copies what is submitted from
+	 * its memory.
+	 */
 	err = find_eventfds(c) ?: cryo_busy_mutex_lock(c, o, &ctx->uring_lock, "io_uring");
 	if (err)
 		return err;

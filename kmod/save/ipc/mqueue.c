@@ -183,8 +183,8 @@ static bool describe_notification(struct cryo_capture *c, struct cryo_mq_info *q
 }
 
 /*
- * The table that a process makes for itself in a restart is closed when it takes the shared one, and its
- * notifications with it.
+ * The table that a process makes for itself in a restart is closed when it takes the shared one,
+ * and its notifications with it.
  */
 static bool notifies_sharer(struct cryo_capture *c, const struct cryo_mqueue *queue)
 {

@@ -18,7 +18,9 @@ static size_t msq_bytes(const struct cryo_msq *queue)
 	return queue->q_cbytes + queue->q_qnum * sizeof(struct cryo_message);
 }
 
-/* All messages, behind one another, into @size bytes, which is what they need if nothing changed. */
+/*
+ * All messages, behind one another, into @size bytes, which is what they need if nothing changed.
+ */
 static bool copy_msq_messages(struct cryo_msq *queue, u8 *out, size_t size, u32 *count)
 {
 	struct cryo_message head = {};

@@ -56,9 +56,9 @@ int cryo_is_posix_shm(struct file *file)
 }
 
 /*
- * What shm_open(3) has given, which need not be mapped yet, or any more: it does not follow symbolic
- * links, which hardly anybody else asks for. Other files there are read and written as everywhere.
- * 1, 0 or -ENOMEM.
+ * What shm_open(3) has given, which need not be mapped yet, or any more: it does not follow
+ * symbolic links, which hardly anybody else asks for. Other files there are read and written as
+ * everywhere. 1, 0 or -ENOMEM.
  */
 int cryo_is_shm_descriptor(struct file *file)
 {

@@ -22,9 +22,10 @@
 #define UNDO_BATCH	4096
 
 /*
- * Calls @look for each set that @task would undo something of, with its task_lock(), until it returns other than 0.
- * Only their own process adds to the list, which is parked; and nobody else takes from it, for which ids->rwsem would be needed.  A thread that has
- * been killed frees it when it has given up its memory, for which it needs task_lock().  All who make or remove sets wait for
+ * Calls @look for each set that @task would undo something of, with its task_lock(), until it
+ * returns other than 0. Only their own process adds to the list, which is parked; and nobody else
+ * takes from it, for which ids->rwsem would be needed. A thread that has been killed frees it when
+ * it has given up its memory, for which it needs task_lock(). All who make or remove sets wait for
  * ids->rwsem: it is held for the list of one process, which has an entry for each set at most.
  */
 static int each_undo(struct cryo_capture *c, struct cryo_ipc_space *space,
@@ -105,7 +106,10 @@ static int compare_ids(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The sets of the requester's namespace that a process in the scope would undo something of, sorted. */
+/*
+ * The sets of the requester's namespace that a process in the scope would undo something of,
+ * sorted.
+ */
 static int find_undone(struct cryo_capture *c, struct id_list *list)
 {
 	int err = note_ids(c, list);

@@ -113,8 +113,8 @@ int cryo_ipc_note(struct cryo_capture *c, struct cryo_proc *p, u32 number)
 }
 
 /*
- * These objects are no process's. The one whose open file was found last stands for those who have them: messages name it, and what
- * is found as an open file is counted to it.
+ * These objects are no process's. The one whose open file was found last stands for those who have
+ * them: messages name it, and what is found as an open file is counted to it.
  */
 struct cryo_proc *cryo_ipc_holder(struct cryo_capture *c)
 {
@@ -255,8 +255,8 @@ void cryo_ipc_fill(const struct cryo_ipc_space *space, struct cryo_ipc_perm *out
 }
 
 /*
- * Is the place of @id taken?  Older kernels go on to the next free one then, and that may lie where no id leads: such an
- * object could be found by its key only, and never be removed.
+ * Is the place of @id taken? Older kernels go on to the next free one then, and that may lie where
+ * no id leads: such an object could be found by its key only, and never be removed.
  */
 static bool is_taken(struct ipc_ids *ids, int id)
 {

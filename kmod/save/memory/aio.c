@@ -2,8 +2,9 @@
 /*
  * aio.c - contexts of io_setup(2)
  *
- * A context on which nothing is under way is its ring, which the program has in its memory: how many events it holds, and those
- * that have not been taken.  What is under way ends by itself, mostly, as it was submitted: to disks.
+ * A context on which nothing is under way is its ring, which the program has in its memory: how
+ * many events it holds, and those that have not been taken. What is under way ends by itself,
+ * mostly, as it was submitted: to disks.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>

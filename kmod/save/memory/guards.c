@@ -2,7 +2,8 @@
 /*
  * guards.c - pages that a process has made guards (MADV_GUARD_INSTALL)
  *
- * They are in page tables only, in memory of any kind.  What was there is gone: no pages are saved of them.
+ * They are in page tables only, in memory of any kind. What was there is gone: no pages are saved
+ * of them.
  */
 #include <linux/mm.h>
 

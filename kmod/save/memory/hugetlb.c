@@ -2,9 +2,10 @@
 /*
  * hugetlb.c - memory in pages of hugetlbfs
  *
- * All of it is of a file there, which has pages of one size.  Private anonymous memory has one of its own, in which there is
- * nothing: it is saved as other private memory (memory/pages.c), and no file of it.  What is shared is in the file, of which
- * the contents are saved: where it has a name, too, as it is in memory, and lost with that.
+ * All of it is of a file there, which has pages of one size. Private anonymous memory has one of
+ * its own, in which there is nothing: it is saved as other private memory (memory/pages.c), and no
+ * file of it. What is shared is in the file, of which the contents are saved: where it has a name,
+ * too, as it is in memory, and lost with that.
  */
 #include <linux/fs.h>
 #include <linux/log2.h>

@@ -34,7 +34,8 @@ static const struct {
 	{ VM_READ, CRYO_VMA_READ },
 	{ VM_WRITE, CRYO_VMA_WRITE },
 	{ VM_EXEC, CRYO_VMA_EXEC },
-	{ VM_MAYSHARE, CRYO_VMA_SHARED },	/* of a file open for reading only it has no VM_SHARED */
+	/* of a file open for reading only it has no VM_SHARED */
+	{ VM_MAYSHARE, CRYO_VMA_SHARED },
 	{ VM_MAYREAD, CRYO_VMA_MAYREAD },
 	{ VM_MAYWRITE, CRYO_VMA_MAYWRITE },
 	{ VM_MAYEXEC, CRYO_VMA_MAYEXEC },
@@ -147,7 +148,10 @@ static int collect_file_vma(struct cryo_capture *c, struct cryo_proc *p, struct 
 	o->refs++;
 	if (!o->vma_start)
 		o->vma_start = vma->vm_start;
-	/* Shared anonymous memory can be opened (/proc/PID/map_files), and mapped like any file then. */
+	/*
+	 * Shared anonymous memory can be opened (/proc/PID/map_files), and mapped like any file
+	 * then.
+	 */
 	r->out.kind = cryo_is_sysv(vma->vm_file) ? CRYO_VMA_SYSV :
 		      cryo_is_shared_anon(vma->vm_file) && vma->vm_flags & VM_MAYSHARE ?
 		      CRYO_VMA_SHMEM : CRYO_VMA_FILE;

@@ -2,12 +2,13 @@
 /*
  * tags.c - tags of memory, against which those of addresses are checked
  *
- * They belong to pages, not to addresses: private memory has those of its own pages, and what is shared
- * those of the pages of its file, which it keeps although nobody has them mapped just now.
+ * They belong to pages, not to addresses: private memory has those of its own pages, and what is
+ * shared those of the pages of its file, which it keeps although nobody has them mapped just now.
  *
- * All of them are read while the processes stand still, for a snapshot, too, and are in each context: a page whose bytes
- * are all zero, or were left out, or are another context's, has tags all the same, and nothing
- * tells which ones have changed.  They are a thirty-second part of the memory that has any.
+ * All of them are read while the processes stand still, for a snapshot, too, and are in each
+ * context: a page whose bytes are all zero, or were left out, or are another context's, has tags
+ * all the same, and nothing tells which ones have changed. They are a thirty-second part of the
+ * memory that has any.
  */
 #include <linux/fs.h>
 #include <linux/magic.h>
@@ -218,8 +219,8 @@ static int save_file_tags(struct tag_copy *t, struct file *file, loff_t size)
 }
 
 /*
- * Those of @file, whose contents are in the context: only memory has any, so that others than tmpfs's have none.  Its
- * offset is moved: nobody else has it open.
+ * Those of @file, whose contents are in the context: only memory has any, so that others than
+ * tmpfs's have none. Its offset is moved: nobody else has it open.
  */
 int cryo_save_file_tags(struct cryo_capture *c, struct file *file, loff_t size, u32 kind, u32 id)
 {

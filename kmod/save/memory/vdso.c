@@ -2,8 +2,8 @@
 /*
  * vdso.c - the code that this kernel maps into every process
  *
- * A program has its address from the auxiliary vector, and addresses of functions in it. On another kernel
- * cr_restart puts the old image there, with functions that lead to those of that kernel.
+ * A program has its address from the auxiliary vector, and addresses of functions in it. On another
+ * kernel cr_restart puts the old image there, with functions that lead to those of that kernel.
  */
 #include <linux/crc32c.h>
 #include <linux/mm.h>
@@ -20,8 +20,9 @@
 #include "save/memory.h"
 
 /*
- * What the kernel has mapped there by itself: by the name that /proc/PID/maps has, as flags and operations differ between
- * kernels, and the address in mm->context is kept when the program unmaps the vdso.
+ * What the kernel has mapped there by itself: by the name that /proc/PID/maps has, as flags and
+ * operations differ between kernels, and the address in mm->context is kept when the program unmaps
+ * the vdso.
  */
 u32 cryo_special_kind(struct vm_area_struct *vma)
 {
@@ -36,7 +37,10 @@ u32 cryo_special_kind(struct vm_area_struct *vma)
 	return strstarts(name, "[vvar") ? CRYO_VMA_VVAR : 0;
 }
 
-/* The first of the areas that end where the next one begins, up to the vdso: its data. 0: it has none. */
+/*
+ * The first of the areas that end where the next one begins, up to the vdso: its data. 0: it has
+ * none.
+ */
 static unsigned long data_area(struct mm_struct *mm)
 {
 	unsigned long vdso = cryo_arch_vdso(mm), start = vdso;
@@ -55,9 +59,9 @@ static unsigned long data_area(struct mm_struct *mm)
 }
 
 /*
- * The data are the same in all processes, but for those in time namespaces; and pages of a device to everybody
- * but the process itself: so those of the requester. Without them there are zeros, which are as good for
- * all clocks but the coarse ones.
+ * The data are the same in all processes, but for those in time namespaces; and pages of a device
+ * to everybody but the process itself: so those of the requester. Without them there are zeros,
+ * which are as good for all clocks but the coarse ones.
  */
 static int put_data(struct cryo_buf *buf)
 {
@@ -107,7 +111,10 @@ static struct cryo_vma *find_image(struct cryo_proc *p)
 	return NULL;
 }
 
-/* Writes the image, unless it has been written, and notes in @mm where it is mapped, and its checksum. */
+/*
+ * Writes the image, unless it has been written, and notes in @mm where it is mapped, and its
+ * checksum.
+ */
 int cryo_save_vdso(struct cryo_capture *c, struct cryo_proc *p, struct cryo_mm *mm)
 {
 	struct cryo_vma *vma = find_image(p);

@@ -18,7 +18,10 @@
 #include "save/net.h"
 #include "save/net/raw.h"
 
-/* Not one of the machine's, nor of many machines: bind(2) has taken it by IP_FREEBIND or IP_TRANSPARENT, set then. */
+/*
+ * Not one of the machine's, nor of many machines: bind(2) has taken it by IP_FREEBIND or
+ * IP_TRANSPARENT, set then.
+ */
 static bool is_foreign(struct sock *sk)
 {
 	unsigned int type;

@@ -2,8 +2,8 @@
 /*
  * raw.c - raw and ping sockets of IPv4 and IPv6
  *
- * Each stands alone, and whoever sends to it does not know that it is there.  So what it has been sent and has not read is no
- * more than a packet that got lost, and so it is told.
+ * Each stands alone, and whoever sends to it does not know that it is there. So what it has been
+ * sent and has not read is no more than a packet that got lost, and so it is told.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>

@@ -3,7 +3,8 @@
  * sock_filter.c - programs of classic BPF that sockets have: filters, and those that choose among
  * sockets with one port
  *
- * The kernel keeps them as they were given to setsockopt(2).  Of programs of bpf(2) it keeps nothing that could be given again.
+ * The kernel keeps them as they were given to setsockopt(2). Of programs of bpf(2) it keeps nothing
+ * that could be given again.
  */
 #include <linux/filter.h>
 #include <linux/rcupdate.h>
@@ -40,8 +41,9 @@ static const struct bpf_prog *filter_of(struct sock *sk)
 }
 
 /*
- * A program that chooses is freed without a grace period by kernels of before May 2026, and whoever has a socket of the same port may
- * replace it any time: in an RCU section, and with the lock under which that is done.
+ * A program that chooses is freed without a grace period by kernels of before May 2026, and whoever
+ * has a socket of the same port may replace it any time: in an RCU section, and with the lock under
+ * which that is done.
  */
 static const struct bpf_prog *choice_of(struct sock *sk, u32 *place)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sock_groups.c - multicast groups that IPv4 and IPv6 sockets are in, and network interfaces that their options name */
+/*
+ * sock_groups.c - multicast groups that IPv4 and IPv6 sockets are in, and network interfaces that
+ * their options name
+ */
 #include <linux/igmp.h>
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -32,7 +35,10 @@ static bool name_device(struct net *net, int ifindex, u8 *name)
 	return dev;
 }
 
-/* Of a group of which it wants the packets of no source, it gets none: a call that has failed has left it. */
+/*
+ * Of a group of which it wants the packets of no source, it gets none: a call that has failed has
+ * left it.
+ */
 static bool put_group(struct sock *sk, int ifindex, struct cryo_sock_group *out,
 		      struct cryo_buf *buf)
 {

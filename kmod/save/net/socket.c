@@ -354,8 +354,9 @@ static int save_connection(struct cryo_capture *c, struct cryo_object *o)
 }
 
 /*
- * Processes that are not in the scope may have the listening socket as well.  What they have accepted meanwhile was described
- * in part before that, and in part after it; what they have not, nobody but the processes of the scope could change.
+ * Processes that are not in the scope may have the listening socket as well. What they have
+ * accepted meanwhile was described in part before that, and in part after it; what they have not,
+ * nobody but the processes of the scope could change.
  */
 static void check_still_waiting(struct cryo_capture *c)
 {

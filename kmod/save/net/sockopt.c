@@ -106,7 +106,10 @@ static void put_multicast_interface(struct sock *sk, struct cryo_buf *buf)
 		cryo_put_sockopt(IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out), buf);
 }
 
-/* Of a connected one getsockopt(2) tells what has become of it, and before that TCP_FASTOPEN_CONNECT can be set only. */
+/*
+ * Of a connected one getsockopt(2) tells what has become of it, and before that
+ * TCP_FASTOPEN_CONNECT can be set only.
+ */
 static void put_more_of_tcp(struct sock *sk, struct cryo_buf *buf)
 {
 	static const int unconnected[] = { TCP_FASTOPEN_CONNECT };
@@ -158,8 +161,9 @@ static void put_options_of(struct sock *sk, struct cryo_buf *buf)
 }
 
 /*
- * As by a BPF program that has the socket locked: then the functions behind getsockopt(2) do not lock it themselves, for which they
- * would wait without end.  Where there are no such programs they do.
+ * As by a BPF program that has the socket locked: then the functions behind getsockopt(2) do not
+ * lock it themselves, for which they would wait without end. Where there are no such programs they
+ * do.
  */
 static int put_all_options(struct cryo_capture *c, struct cryo_object *o, struct sock *sk,
 			   struct cryo_buf *buf)
@@ -188,8 +192,9 @@ int cryo_save_sockopts(struct cryo_capture *c, struct cryo_object *o)
 	int err;
 
 	/*
-	 * One that nobody has accepted lacks its half, which these functions look at, and will take its listener's options.
-	 * Not asked of its sk_socket: others who have the listener may accept and close it any time.
+	 * One that nobody has accepted lacks its half, which these functions look at, and will take
+	 * its listener's options. Not asked of its sk_socket: others who have the listener may
+	 * accept and close it any time.
 	 */
 	if (o->sk)
 		return 0;

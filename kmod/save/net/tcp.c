@@ -27,7 +27,10 @@
 #include "request/connections.h"
 #include "save/net.h"
 
-/* The other end, counted, if it has a socket, or waits in a queue for one (@dead: if it has none any more). */
+/*
+ * The other end, counted, if it has a socket, or waits in a queue for one (@dead: if it has none
+ * any more).
+ */
 static struct sock *end_get(struct sock *sk, bool dead)
 {
 	struct sock *peer = cryo_tcp_peer(sk);
@@ -45,7 +48,10 @@ static struct sock *peer_get(struct sock *sk)
 	return end_get(sk, false);
 }
 
-/* Closed on this machine, with bytes that have not arrived yet: the kernel still sends them, and nobody adds to them. */
+/*
+ * Closed on this machine, with bytes that have not arrived yet: the kernel still sends them, and
+ * nobody adds to them.
+ */
 static struct sock *orphan_get(struct sock *sk)
 {
 	return end_get(sk, true);
@@ -188,7 +194,9 @@ static bool is_connecting(const struct sock *sk)
 	return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
 }
 
-/* Nobody has answered yet, and nothing has been sent along (TCP_FASTOPEN): the restart calls again. */
+/*
+ * Nobody has answered yet, and nothing has been sent along (TCP_FASTOPEN): the restart calls again.
+ */
 static bool is_calling(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_state) == TCP_SYN_SENT && !tcp_sk(sk)->fastopen_req &&
@@ -196,8 +204,8 @@ static bool is_calling(const struct sock *sk)
 }
 
 /*
- * This end has been told that the connection is made, and the listening socket at the other end does not have it yet: it
- * waits for bytes (TCP_DEFER_ACCEPT), or has no room.
+ * This end has been told that the connection is made, and the listening socket at the other end
+ * does not have it yet: it waits for bytes (TCP_DEFER_ACCEPT), or has no room.
  */
 bool cryo_tcp_deferred(struct sock *sk)
 {

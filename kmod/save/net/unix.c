@@ -69,8 +69,8 @@ static int collect_passed_by(struct cryo_capture *c, struct cryo_object *o, stru
 }
 
 /*
- * Files under way in the messages of @sk, which belongs to @o.  Processes that are not in the scope may have the socket
- * as well, and take them out: not while the lock of all readers is ours.
+ * Files under way in the messages of @sk, which belongs to @o. Processes that are not in the scope
+ * may have the socket as well, and take them out: not while the lock of all readers is ours.
  */
 static int collect_passed(struct cryo_capture *c, struct cryo_object *o, struct sock *sk)
 {
@@ -251,8 +251,8 @@ static bool name_is_gone(const struct path *path)
 }
 
 /*
- * Where the name of @sk in the file system is, in @page: it may have been given another one since bind().  Of one
- * that has been removed: where it was, if the name does not say that.  NULL: nowhere.
+ * Where the name of @sk in the file system is, in @page: it may have been given another one since
+ * bind(). Of one that has been removed: where it was, if the name does not say that. NULL: nowhere.
  */
 const char *cryo_unix_path(struct cryo_capture *c, struct sock *sk, char *page, bool *unlinked)
 {

@@ -2,9 +2,10 @@
 /*
  * check_parent.c - can its parent fork a process into its namespaces?
  *
- * At the restart a process is forked by its parent, which is in its own namespaces by then, and can go on from there, but not
- * back: who has forked it, and then entered others (unshare(1) in a shell, by a builtin or a debugger), cannot do so again.  And
- * of a pid namespace that its parent is not in, it has to be the first process.
+ * At the restart a process is forked by its parent, which is in its own namespaces by then, and can
+ * go on from there, but not back: who has forked it, and then entered others (unshare(1) in a
+ * shell, by a builtin or a debugger), cannot do so again. And of a pid namespace that its parent is
+ * not in, it has to be the first process.
  */
 #include <linux/cred.h>
 #include <linux/pid.h>

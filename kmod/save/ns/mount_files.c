@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mount_files.c - files in mount namespaces other than the requester's: what of them can be opened, or bound, again there
+ * mount_files.c - files in mount namespaces other than the requester's: what of them can be opened,
+ * or bound, again there
  */
 #include <linux/dcache.h>
 #include <linux/file.h>
@@ -22,7 +23,10 @@
 #include "paths/find.h"
 #include "paths/mounts.h"
 
-/* Where the name of a Unix socket is, if that is in a mount namespace of the job's own: counted then. */
+/*
+ * Where the name of a Unix socket is, if that is in a mount namespace of the job's own: counted
+ * then.
+ */
 static bool get_place_inside(struct cryo_capture *c, struct cryo_object *o, struct path *at)
 {
 	struct socket *sock = sock_from_file(o->file);
@@ -61,7 +65,10 @@ static bool is_end_of(const char *name, const char *address)
 	       !strcmp(name + whole - len, address);
 }
 
-/* Puts what the symbolic link @link has in front of @rest, in @page. False: that is not at hand, or too long. */
+/*
+ * Puts what the symbolic link @link has in front of @rest, in @page. False: that is not at hand, or
+ * too long.
+ */
 static bool put_target(struct dentry *link, const char *rest, char *page)
 {
 	const char *target = READ_ONCE(d_backing_inode(link)->i_link);
@@ -95,8 +102,8 @@ static int step_to_part(struct path *at, const char *rest, size_t len)
 }
 
 /*
- * Where bind(2) goes by the absolute path in @page, from @root on, as far as that is known: through symbolic links, but to the name
- * itself.  In @at, counted in any case.
+ * Where bind(2) goes by the absolute path in @page, from @root on, as far as that is known: through
+ * symbolic links, but to the name itself. In @at, counted in any case.
  */
 static int walk_through_links(const struct path *root, char *page, struct path *at)
 {
@@ -152,7 +159,10 @@ static const char *unseen_name_obstacle(struct cryo_capture *c, int err)
 	return "socket that may have another name by now, in another mount namespace,";
 }
 
-/* Why it cannot be bound again in the namespace, to the name that it has there; NULL: nothing is in the way; or an error. */
+/*
+ * Why it cannot be bound again in the namespace, to the name that it has there; NULL: nothing is in
+ * the way; or an error.
+ */
 static const char *bound_name_obstacle(struct cryo_capture *c, const struct sock *sk,
 				       const struct path *at, const char *name)
 {
@@ -193,8 +203,9 @@ static const char *name_inside_obstacle(struct cryo_capture *c, struct cryo_obje
 }
 
 /*
- * It is bound again by the requester's path, where that leads to the same file of what both have mounted, or else in the
- * namespace.  A name that has gone is had for a moment, wherever that can be.  NULL: nothing is in the way; or an error.
+ * It is bound again by the requester's path, where that leads to the same file of what both have
+ * mounted, or else in the namespace. A name that has gone is had for a moment, wherever that can
+ * be. NULL: nothing is in the way; or an error.
  */
 static const char *socket_name_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {
@@ -233,7 +244,10 @@ static int is_outside(struct file *file)
 	return outside;
 }
 
-/* What stands in the way of opening the file again in its mount namespace; NULL: nothing; or an error. */
+/*
+ * What stands in the way of opening the file again in its mount namespace; NULL: nothing; or an
+ * error.
+ */
 const char *cryo_mount_obstacle(struct cryo_capture *c, struct cryo_object *o)
 {
 	const char *obstacle;

@@ -2,12 +2,13 @@
 /*
  * mount_ns.c - mount namespaces other than the requester's, and what is mounted in them
  *
- * What the kernel tells of mounts (mountinfo.c) is saved, beside the requester's own: what both have can be
- * bound from there.  The rest has to be of a
- * kind that can be mounted anew: what is in a temporary file system is saved, too (tmpfs.c).
+ * What the kernel tells of mounts (mountinfo.c) is saved, beside the requester's own: what both
+ * have can be bound from there. The rest has to be of a kind that can be mounted anew: what is in a
+ * temporary file system is saved, too (tmpfs.c).
  *
- * To which namespace a file belongs is found out by its mount: each mount point is looked up from the
- * root of a process in there.  A mount that is covered by another one is not found, and nor are files on it.
+ * To which namespace a file belongs is found out by its mount: each mount point is looked up from
+ * the root of a process in there. A mount that is covered by another one is not found, and nor are
+ * files on it.
  *
  * A file system that several of the job's namespaces have is made for the first of them.
  */
@@ -171,7 +172,9 @@ static const struct new_kind *kind_of(const struct cryo_mount_line *m)
 	return NULL;
 }
 
-/* What was in the text may be gone, and its number another's: what is looked into is asked itself. */
+/*
+ * What was in the text may be gone, and its number another's: what is looked into is asked itself.
+ */
 static bool is_of_kind(const struct super_block *sb, const struct new_kind *kind)
 {
 	return sb->s_magic == kind->magic && !strcmp(sb->s_type->name, kind->type) &&
@@ -184,7 +187,10 @@ static bool shows_all(const struct path *at)
 	return at->dentry == at->dentry->d_sb->s_root;
 }
 
-/* Of several mounts of one file system that is made anew, one stands for it: the first that shows all of it. */
+/*
+ * Of several mounts of one file system that is made anew, one stands for it: the first that shows
+ * all of it.
+ */
 static int find_standing(struct mount_check *k, const struct cryo_mount_line *m,
 			 struct standing_mount *same)
 {
@@ -223,7 +229,10 @@ static bool is_made(struct cryo_capture *c, dev_t dev)
 	return false;
 }
 
-/* What the requester does not have, and why it cannot be made; NULL: it can. @at: where it is, or NULL. */
+/*
+ * What the requester does not have, and why it cannot be made; NULL: it can. @at: where it is, or
+ * NULL.
+ */
 static const char *obstacle_to_new(const struct cryo_mount_line *m, const struct path *at,
 				   bool stands)
 {
@@ -372,7 +381,10 @@ static void check_own_groups(struct mount_check *k, const struct cryo_mount_line
 		refuse_mount(k, m, "propagation between mounts of one namespace of which none shows what all others do");
 }
 
-/* What is mounted at one place would not be seen at the other: each shared mount comes back with a group of its own. */
+/*
+ * What is mounted at one place would not be seen at the other: each shared mount comes back with a
+ * group of its own.
+ */
 static void check_propagation(struct mount_check *k, const struct cryo_mount_line *m)
 {
 	struct cryo_mounts *other;
@@ -551,7 +563,10 @@ const void *cryo_mount_space(struct task_struct *task)
 	return space;
 }
 
-/* Is the root directory of @task, which is counted in @root then, that of its mount namespace, not one somewhere in it (chroot)? */
+/*
+ * Is the root directory of @task, which is counted in @root then, that of its mount namespace, not
+ * one somewhere in it (chroot)?
+ */
 static int get_whole_root(struct task_struct *task, struct path *root, char *page)
 {
 	char *name;
@@ -571,8 +586,8 @@ static int get_whole_root(struct task_struct *task, struct path *root, char *pag
 }
 
 /*
- * A process of the namespace that sees all of it: the kernel tells each of what is below its root directory only.  0: there is
- * none, or an error.
+ * A process of the namespace that sees all of it: the kernel tells each of what is below its root
+ * directory only. 0: there is none, or an error.
  */
 static pid_t find_witness(struct cryo_capture *c, struct cryo_mounts *m)
 {

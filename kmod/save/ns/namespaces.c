@@ -2,7 +2,7 @@
 /*
  * namespaces.c - in which namespaces a process is, and what they hold
  *
- * Those that the requester has too are nobody's to rebuild, and numbered 0.  Others must be owned by
+ * Those that the requester has too are nobody's to rebuild, and numbered 0. Others must be owned by
  * the requester's user namespace or one below it.
  *
  * A thread that is parked keeps its namespaces, unless it is killed: so they are looked at with its

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * net_obstacles.c - what a network namespace of the job has been given and a new one would lack: routes,
- * rules of routing, queueing disciplines, packet filters
+ * net_obstacles.c - what a network namespace of the job has been given and a new one would lack:
+ * routes, rules of routing, queueing disciplines, packet filters
  *
- * All but the filters are asked for as any program does (rtnetlink(7)), by a socket in that namespace.
+ * All but the filters are asked for as any program does (rtnetlink(7)), by a socket in that
+ * namespace.
  */
 #include <linux/fib_rules.h>
 #include <linux/inet.h>

@@ -3,8 +3,8 @@
  * net_settings.c - settings of a network namespace, those below /proc/sys/net that programs and
  * containers are given
  *
- * The files show the settings of the namespace of their reader, which is the requester's; so they are
- * read where they are.  A line for each: the file's name, and what can be written to it.
+ * The files show the settings of the namespace of their reader, which is the requester's; so they
+ * are read where they are. A line for each: the file's name, and what can be written to it.
  */
 #include <linux/inetdevice.h>
 #include <linux/ipv6.h>
@@ -131,8 +131,8 @@ static void add_more_of_tcp(struct cryo_ns_view *v, const struct netns_ipv4 *ip)
 }
 
 /*
- * By the numbers that they have in the user namespace which owns it, where they will be written; without
- * these, nobody there could have set them.
+ * By the numbers that they have in the user namespace which owns it, where they will be written;
+ * without these, nobody there could have set them.
  */
 static void add_ping_groups(struct cryo_ns_view *v, struct net *net)
 {

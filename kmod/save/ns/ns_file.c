@@ -2,7 +2,8 @@
 /*
  * ns_file.c - descriptors of namespaces, as of /proc/PID/ns
  *
- * They keep a namespace alive without a process in it.  Those that the requester or a process of the job is in can be had again.
+ * They keep a namespace alive without a process in it. Those that the requester or a process of the
+ * job is in can be had again.
  */
 #include <linux/fs.h>
 #include <linux/magic.h>

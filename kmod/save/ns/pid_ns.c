@@ -2,8 +2,8 @@
 /*
  * pid_ns.c - pid namespaces below the requester's, and the numbers that processes have there
  *
- * A namespace ends with its first process, so that one has to be in the scope.  Before it and after it, the
- * namespace is of use to nobody but who has it for his children.
+ * A namespace ends with its first process, so that one has to be in the scope. Before it and after
+ * it, the namespace is of use to nobody but who has it for his children.
  */
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -37,8 +37,8 @@ static bool has_first(struct cryo_capture *c, struct pid_namespace *ns)
 }
 
 /*
- * Nobody is there, and the pointer to its first process is none or an old one.  Only a fork of the process that has
- * it for its children can change that: nobody else can get at it.
+ * Nobody is there, and the pointer to its first process is none or an old one. Only a fork of the
+ * process that has it for its children can change that: nobody else can get at it.
  */
 u32 cryo_pid_ns_flags(const struct pid_namespace *ns)
 {
@@ -66,7 +66,10 @@ static void check_children_ns(struct cryo_capture *c, struct cryo_proc *p,
 		cryo_refuse(c, p, "a pid namespace without processes for its children that is of another user namespace is not supported");
 }
 
-/* Counted: nobody but its nsproxy may have it, and who was stopped and is killed gives that up. NULL: it has. */
+/*
+ * Counted: nobody but its nsproxy may have it, and who was stopped and is killed gives that up.
+ * NULL: it has.
+ */
 static struct pid_namespace *get_children_ns(struct task_struct *task)
 {
 	struct pid_namespace *ns = NULL;

@@ -2,9 +2,10 @@
 /*
  * tmpfs.c - what is in the temporary file systems of a job's own mount namespaces
  *
- * They are found when the job is looked at, directories first, and written with the namespace; contents of
- * files follow with those of others (save/files/contents.c).  Below a mount point is not what is mounted there:
- * every file of such a file system has a dentry as long as it exists, and these are walked instead of paths.
+ * They are found when the job is looked at, directories first, and written with the namespace;
+ * contents of files follow with those of others (save/files/contents.c). Below a mount point is not
+ * what is mounted there: every file of such a file system has a dentry as long as it exists, and
+ * these are walked instead of paths.
  */
 #include <linux/cred.h>
 #include <linux/dcache.h>

@@ -77,8 +77,9 @@ static void look_for_addresses(struct cryo_ns_view *v, struct net_device *dev)
 }
 
 /*
- * Each driver of tunnels makes one of these in every network namespace (net.core.fb_tunnels_only_for_init_net), which nobody
- * can move, nor remove: a new namespace has it as well, or need not have it.
+ * Each driver of tunnels makes one of these in every network namespace
+ * (net.core.fb_tunnels_only_for_init_net), which nobody can move, nor remove: a new namespace has
+ * it as well, or need not have it.
  */
 static const struct fallback_tunnel {
 	const char *name, *kind;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * cgroup.c - control groups of the unified hierarchy: of each process its path, and those that the job has to itself
+ * cgroup.c - control groups of the unified hierarchy: of each process its path, and those that the
+ * job has to itself
  *
- * A group that others are in, too, is not the job's to bring back: who has made it for them and the job will have to do so again.
- * What the job has to itself is found out by looking at all that run: whoever is not of the job has the group that he is in, and
- * all above that.
+ * A group that others are in, too, is not the job's to bring back: who has made it for them and the
+ * job will have to do so again. What the job has to itself is found out by looking at all that run:
+ * whoever is not of the job has the group that he is in, and all above that.
  */
 #include <linux/cgroup.h>
 #include <linux/err.h>
@@ -30,12 +31,14 @@
 struct seen_group {
 	struct cgroup *cgrp;		/* counted */
 	bool shared;			/* somebody else is in it, or below it */
-	struct cryo_buf tids;		/* threads that are in it, and whose process is in another one */
+	/* threads that are in it, and whose process is in another one */
+	struct cryo_buf tids;
 };
 
 struct group_walk {
 	struct cryo_capture *c;
-	struct xarray seen;		/* by address: groups of the job, and those that they are in */
+	/* by address: groups of the job, and those that they are in */
+	struct xarray seen;
 	unsigned int n, alone;		/* of them, and of these not shared */
 	struct path root;		/* counted, of the hierarchy; see cgroup_files.c */
 	int unmounted;			/* 0: @root has it; 1: not looked for yet; else an error */
@@ -84,8 +87,8 @@ static int save_cgroup(struct cryo_capture *c, struct cryo_proc *p)
 }
 
 /*
- * Of a group and all that it is in, the deepest one that is seen; NULL: none.  With one, all are that it is in, so that nobody
- * makes this long by groups nested deep.
+ * Of a group and all that it is in, the deepest one that is seen; NULL: none. With one, all are
+ * that it is in, so that nobody makes this long by groups nested deep.
  */
 static struct seen_group *deepest_seen(struct group_walk *w, struct cgroup *cgrp)
 {

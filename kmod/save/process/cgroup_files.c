@@ -2,12 +2,13 @@
 /*
  * cgroup_files.c - the settings of a control group, as its files tell them
  *
- * They are read with the requester's rights, while the job stands still, where he has the hierarchy mounted.  A mount for the module
- * alone, as of proc, would not do: whoever mounts the hierarchy sets options that hold for all of its mounts.  What is mounted on
- * something in it is not looked at, so that nobody but the kernel answers.
+ * They are read with the requester's rights, while the job stands still, where he has the hierarchy
+ * mounted. A mount for the module alone, as of proc, would not do: whoever mounts the hierarchy
+ * sets options that hold for all of its mounts. What is mounted on something in it is not looked
+ * at, so that nobody but the kernel answers.
  *
- * Which settings there are depends on the kernel and its controllers, so there is no list of them: a setting is what can be read
- * and written, but for files to which commands are written.
+ * Which settings there are depends on the kernel and its controllers, so there is no list of them:
+ * a setting is what can be read and written, but for files to which commands are written.
  */
 #include <linux/cgroup.h>
 #include <linux/ctype.h>
@@ -31,7 +32,10 @@
 #include "paths/mounts.h"
 #include "save/process/cgroups.h"
 
-/* What is written to them is done at once, or says something about who has opened them. The last one is another form of cpu.weight. */
+/*
+ * What is written to them is done at once, or says something about who has opened them. The last
+ * one is another form of cpu.weight.
+ */
 static const char *const commands[] = {
 	"cgroup.procs", "cgroup.threads", "cgroup.kill", "memory.reclaim", "cpu.weight.nice",
 };
@@ -154,7 +158,10 @@ static bool is_setting(const char *name, size_t len)
 			return false;
 	if (match_string(commands, ARRAY_SIZE(commands), name) >= 0)
 		return false;
-	/* Whoever writes to them is told when there is too much pressure; or has another account of the peak. */
+	/*
+	 * Whoever writes to them is told when there is too much pressure; or has another account of
+	 * the peak.
+	 */
 	if (ends_with(name, len, ".pressure"))
 		return !strcmp(name, "cgroup.pressure");
 	return !ends_with(name, len, ".peak");
@@ -183,7 +190,10 @@ void cryo_cgroup_texts_free(struct cryo_cgroup_texts *texts)
 	texts->text = NULL;
 }
 
-/* What the file @name of @dir says; 0: it has no text, or is no setting, or the requester may not read it. */
+/*
+ * What the file @name of @dir says; 0: it has no text, or is no setting, or the requester may not
+ * read it.
+ */
 static int read_setting(struct file *dir, const char *name, struct cryo_cgroup_texts *texts)
 {
 	struct file *file = open_below(&dir->f_path, name);
@@ -222,7 +232,9 @@ static int read_setting(struct file *dir, const char *name, struct cryo_cgroup_t
 	return len && texts->text[len - 1] == '\n' ? len - 1 : len;
 }
 
-/* Each setting of @dir once, to be saved later: what there is of it, the head of its section says. */
+/*
+ * Each setting of @dir once, to be saved later: what there is of it, the head of its section says.
+ */
 static int read_settings(struct cryo_capture *c, struct file *dir, struct cryo_cgroup_texts *texts)
 {
 	const char *name = (const char *)texts->names.data;

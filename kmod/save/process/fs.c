@@ -5,8 +5,9 @@
  * Threads have them in common, with the umask, unless they were made, or have unshared
  * (unshare(CLONE_FS)), otherwise; then several of them may still share other ones.
  *
- * All paths of a context are those of the requester, or of the job's mount namespace that they are in. So a root directory
- * (chroot(2)) is one more directory with a path: nothing else is said in another way for it.
+ * All paths of a context are those of the requester, or of the job's mount namespace that they are
+ * in. So a root directory (chroot(2)) is one more directory with a path: nothing else is said in
+ * another way for it.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -26,7 +27,10 @@
 #include "save/files.h"
 #include "save/process.h"
 
-/* Path of @path as the requester sees it, into @buf, which has room for PATH_MAX bytes; or an ERR_PTR. */
+/*
+ * Path of @path as the requester sees it, into @buf, which has room for PATH_MAX bytes; or an
+ * ERR_PTR.
+ */
 static char *path_name(struct cryo_capture *c, const struct path *path, char *buf, u32 *flags)
 {
 	bool deleted;
@@ -95,7 +99,10 @@ static void put_view(const struct fs_view *view)
 	path_put(&view->pwd);
 }
 
-/* That which a process has where no chroot(2) says otherwise: the requester's, or that of the job's mount namespace. */
+/*
+ * That which a process has where no chroot(2) says otherwise: the requester's, or that of the job's
+ * mount namespace.
+ */
 static bool is_usual_root(const struct cryo_mounts *mounts, const struct path *root)
 {
 	struct path usual;
@@ -165,7 +172,9 @@ static int save_directories(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-/* With that of the process: nothing to be found. @seen: the first thread with each of the others. */
+/*
+ * With that of the process: nothing to be found. @seen: the first thread with each of the others.
+ */
 static int note_directory(struct cryo_capture *c, struct cryo_proc *p, struct xarray *seen,
 			  struct cryo_parked *t)
 {
@@ -241,7 +250,10 @@ static bool has_path(struct cryo_capture *c, const struct path *path)
 	return has;
 }
 
-/* The same by its own name: what is mounted below it is not below the same directory in another mount. */
+/*
+ * The same by its own name: what is mounted below it is not below the same directory in another
+ * mount.
+ */
 static bool has_own_path(struct cryo_capture *c, const struct path *path)
 {
 	char *page = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
@@ -271,8 +283,8 @@ static void warn_of_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task
 }
 
 /*
- * If the process is in a mount namespace of the job's own, it has to be there, too, and to have its path.  One that has been removed
- * is made again elsewhere.
+ * If the process is in a mount namespace of the job's own, it has to be there, too, and to have its
+ * path. One that has been removed is made again elsewhere.
  */
 static void check_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task,
 		      struct cryo_mounts *mounts, const struct path *pwd)
@@ -293,7 +305,10 @@ static void check_pwd(struct cryo_capture *c, struct cryo_proc *p, struct task_s
 		warn_of_pwd(c, p, task, pwd);
 }
 
-/* chroot(2) at the restart takes the capability over the user namespace that the process is in then. */
+/*
+ * chroot(2) at the restart takes the capability over the user namespace that the process is in
+ * then.
+ */
 static void warn_of_root(struct cryo_capture *c, struct cryo_proc *p, struct task_struct *task)
 {
 	const struct cred *cred = get_task_cred(task);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * outsiders.c - what processes of the context have in common with those that are left out: children, memory, descriptors, a
- * working directory, semaphore adjustments
+ * outsiders.c - what processes of the context have in common with those that are left out:
+ * children, memory, descriptors, a working directory, semaphore adjustments
  *
- * One walk over all threads there are, for all processes of the context together.  Those who are left out run on: what
- * they have is compared with what the context's have, and never followed.
+ * One walk over all threads there are, for all processes of the context together. Those who are
+ * left out run on: what they have is compared with what the context's have, and never followed.
  */
 #include <linux/atomic.h>
 #include <linux/fdtable.h>
@@ -42,7 +42,10 @@ static struct cryo_proc *saved_parent(struct cryo_capture *c, struct task_struct
 	return parent && cryo_proc_is_saved(parent) ? parent : NULL;
 }
 
-/* Is @task of no process of the context, and what has that to do with those that are? With rcu_read_lock(). */
+/*
+ * Is @task of no process of the context, and what has that to do with those that are? With
+ * rcu_read_lock().
+ */
 static bool concerns_job(void *arg, struct task_struct *task)
 {
 	struct cryo_capture *c = arg;
@@ -85,7 +88,10 @@ static void note_sharing(struct cryo_capture *c, struct task_struct *task)
 
 	for (what = 0; what < CRYO_NR_SHARED; what++) {
 		with = cryo_sharers_with(c, what, task);
-		/* Once for all that have it. Who has signal handlers in common has memory in common, too. */
+		/*
+		 * Once for all that have it. Who has signal handlers in common has memory in
+		 * common, too.
+		 */
 		if (!with || with->told || what == CRYO_SHARED_SIGHAND)
 			continue;
 		with->told = true;

@@ -2,13 +2,14 @@
 /*
  * posix_timers.c - timers made by timer_create(2)
  *
- * Timers are listed under siglock, which nests inside of their own locks: so they are looked at in a
- * second step, in which RCU keeps them in memory, and those deleted meanwhile are passed over.  A process may have hundreds of thousands:
- * interrupts are off for some of them at a time, and each is come to once.
+ * Timers are listed under siglock, which nests inside of their own locks: so they are looked at in
+ * a second step, in which RCU keeps them in memory, and those deleted meanwhile are passed over. A
+ * process may have hundreds of thousands: interrupts are off for some of them at a time, and each
+ * is come to once.
  *
- * A timer that has expired stands still, when it is an interval timer, until its signal is delivered,
- * and counts then how often it would have expired since.  A restart lets it expire again, with the time
- * of the first expiry; the signal itself is not sent.
+ * A timer that has expired stands still, when it is an interval timer, until its signal is
+ * delivered, and counts then how often it would have expired since. A restart lets it expire again,
+ * with the time of the first expiry; the signal itself is not sent.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -35,7 +36,10 @@ struct cpu_times {
 	u64 ns[3];
 };
 
-/* Per-process clocks count the threads that are gone, too. With RCU; as nobody runs, once for all timers. */
+/*
+ * Per-process clocks count the threads that are gone, too. With RCU; as nobody runs, once for all
+ * timers.
+ */
 static void process_cpu_times(struct task_struct *leader, struct cpu_times *times)
 {
 	struct signal_struct *sig = leader->signal;
@@ -165,7 +169,8 @@ static const char *timer_obstacle(struct task_struct *leader, struct k_itimer *t
 struct timer_snapshot {
 	struct k_itimer *timers[TIMER_BATCH];	/* a part of the list */
 	unsigned int count;			/* of these */
-	struct k_itimer *last;			/* of the list, that has been looked at; NULL: none yet */
+	/* of the list, that has been looked at; NULL: none yet */
+	struct k_itimer *last;
 	struct cryo_posix_timer out[TIMER_BATCH];
 	const char *obstacles[TIMER_BATCH];
 	unsigned int kept;			/* of these: not deleted meanwhile */
@@ -174,9 +179,10 @@ struct timer_snapshot {
 };
 
 /*
- * With siglock held.  Threads of the process could add and delete timers, and all of them are parked, or stopped by job control, in
- * which case they park before they make a system call.  What takes its timers from a process that is killed takes the whole list
- * first (exit_itimers()): so as long as there is one in it, all are in it that have been.
+ * With siglock held. Threads of the process could add and delete timers, and all of them are
+ * parked, or stopped by job control, in which case they park before they make a system call. What
+ * takes its timers from a process that is killed takes the whole list first (exit_itimers()): so as
+ * long as there is one in it, all are in it that have been.
  */
 static int list_timers(struct signal_struct *sig, struct timer_snapshot *s)
 {

@@ -160,8 +160,8 @@ static void fill_creds(struct cryo_creds *out, const struct cred *cred, struct u
 }
 
 /*
- * Those that have no number in its own user namespace cannot be told from each other there, and may not
- * be set there either.
+ * Those that have no number in its own user namespace cannot be told from each other there, and may
+ * not be set there either.
  */
 static int save_outer_groups(struct cryo_capture *c, struct cryo_proc *p, const struct cred *cred)
 {
@@ -205,8 +205,9 @@ static int save_creds(struct cryo_capture *c, const struct cred *cred, struct us
 }
 
 /*
- * Of somebody whose process need not be in the scope: it may have passed on what it has opened.  No call tells a holder of a file more than
- * whose it was; so groups and capabilities are for a requester who could see or take them.
+ * Of somebody whose process need not be in the scope: it may have passed on what it has opened. No
+ * call tells a holder of a file more than whose it was; so groups and capabilities are for a
+ * requester who could see or take them.
  */
 static int save_openers_creds(struct cryo_capture *c, const struct cred *cred, u32 object)
 {
@@ -256,7 +257,10 @@ static bool may_the_same(const struct cred *a, const struct cred *b)
 			   !memcmp(x->gid, y->gid, x->ngroups * sizeof(*x->gid))));
 }
 
-/* Who opened a file that somebody else has now: a program has inherited it, whose rights are not meant for the file's name. */
+/*
+ * Who opened a file that somebody else has now: a program has inherited it, whose rights are not
+ * meant for the file's name.
+ */
 int cryo_save_opener(struct cryo_capture *c, struct cryo_object *o)
 {
 	const struct cred *holder;
@@ -284,7 +288,10 @@ static int save_process_creds(struct cryo_capture *c, struct cryo_proc *p)
 	return err;
 }
 
-/* As whom it has exited, as its parent is told: that one's namespace is where it comes back, and exits once more. */
+/*
+ * As whom it has exited, as its parent is told: that one's namespace is where it comes back, and
+ * exits once more.
+ */
 static int save_zombie_creds(struct cryo_capture *c, struct cryo_proc *p)
 {
 	const struct cred *cred = get_task_cred(p->task), *parents;

@@ -2,9 +2,10 @@
 /*
  * requester.c - the place of who asks for the checkpoint, when that is a child of the job
  *
- * A job may have itself checkpointed by a command: system(), back-quotes, a script.  It waits for the command, which is no part
- * of the context, and is not there after a restart.  In its place there is what the command was going to be: a process
- * that has ended with status 0 and is to be waited for, with the signal that tells of it, and its ends of pipes closed.
+ * A job may have itself checkpointed by a command: system(), back-quotes, a script. It waits for
+ * the command, which is no part of the context, and is not there after a restart. In its place
+ * there is what the command was going to be: a process that has ended with status 0 and is to be
+ * waited for, with the signal that tells of it, and its ends of pipes closed.
  */
 #include <linux/cred.h>
 #include <linux/delay.h>
@@ -67,7 +68,10 @@ static struct cryo_proc *stand_in_alloc(struct cryo_request *req)
 	return p;
 }
 
-/* With everybody at rest. A process of the context that is not in the scope: nobody signals, tells or waits for it. */
+/*
+ * With everybody at rest. A process of the context that is not in the scope: nobody signals, tells
+ * or waits for it.
+ */
 int cryo_requester_begin(struct cryo_capture *c)
 {
 	struct cryo_request *req = c->req;
@@ -123,7 +127,10 @@ static int note_end(const void *arg, struct file *file, unsigned int fd)
 	return fd + 1;
 }
 
-/* Its ends of pipes that the job has, too, do not lead outside: they are closed. After all descriptors have been collected. */
+/*
+ * Its ends of pipes that the job has, too, do not lead outside: they are closed. After all
+ * descriptors have been collected.
+ */
 int cryo_requester_pipes(struct cryo_capture *c)
 {
 	struct ends_walk w = { .c = c };
@@ -171,8 +178,8 @@ struct shares_walk {
 };
 
 /*
- * With files->file_lock. An open file that the job has not, for writing to what it has (a script's "cr_checkpoint $$ 2>>log"). Where
- * there are more, they count as others'.
+ * With files->file_lock. An open file that the job has not, for writing to what it has (a script's
+ * "cr_checkpoint $$ 2>>log"). Where there are more, they count as others'.
  */
 static void note_writer(struct shares_walk *w, struct file *file)
 {
@@ -268,7 +275,10 @@ static void note_shares_of(struct shares_walk *w, struct task_struct *task)
 	} while (w->more && !cryo_request_interrupted(w->c->req));
 }
 
-/* Its ancestors up to the job, counted. 0: it is the job's child; negative: it does not come from it. */
+/*
+ * Its ancestors up to the job, counted. 0: it is the job's child; negative: it does not come from
+ * it.
+ */
 static int find_between(struct cryo_request *req, struct task_struct **between)
 {
 	struct task_struct *task = current->group_leader;
@@ -294,9 +304,9 @@ static int find_between(struct cryo_request *req, struct task_struct **between)
 }
 
 /*
- * A job that has itself checkpointed by a command has its files in common with that, and with those who have started it.  They end: no
- * output of theirs is to come.  Who is no descendant and no command writes on.  After all references of the scope
- * have been counted.
+ * A job that has itself checkpointed by a command has its files in common with that, and with those
+ * who have started it. They end: no output of theirs is to come. Who is no descendant and no
+ * command writes on. After all references of the scope have been counted.
  */
 void cryo_requester_shares(struct cryo_capture *c)
 {

@@ -149,8 +149,9 @@ void cryo_check_seccomp(struct cryo_capture *c, struct cryo_proc *p, struct task
 }
 
 /*
- * Threads share what one of them had when it made the others, and what it has given to all (SECCOMP_FILTER_FLAG_TSYNC): the
- * kernel asks for the very filters when that is done again.  With those that the thread is the first to have.
+ * Threads share what one of them had when it made the others, and what it has given to all
+ * (SECCOMP_FILTER_FLAG_TSYNC): the kernel asks for the very filters when that is done again. With
+ * those that the thread is the first to have.
  */
 static int find_shared(struct xarray *seen, const void **keys, unsigned int n, pid_t tid,
 		       struct cryo_seccomp *head)

@@ -3,9 +3,9 @@
  * sharing.c - memory and signal handlers that processes have in common without being threads of one
  * another (CLONE_VM, CLONE_SIGHAND)
  *
- * The first process of the context that has an address space brings it along, and the others name it.
- * No call gives a process the memory of another: clone(2) alone makes them share.  So each of them has to
- * be the child, or have the same parent, as another one (CLONE_PARENT).
+ * The first process of the context that has an address space brings it along, and the others name
+ * it. No call gives a process the memory of another: clone(2) alone makes them share. So each of
+ * them has to be the child, or have the same parent, as another one (CLONE_PARENT).
  */
 #include <linux/nsproxy.h>
 #include <linux/pid_namespace.h>
@@ -57,7 +57,10 @@ static const void *shared_key(struct task_struct *task, enum cryo_shared what)
 	}
 }
 
-/* Of a process of the context. A list of adjustments in which there are none can be had in common, or not. */
+/*
+ * Of a process of the context. A list of adjustments in which there are none can be had in common,
+ * or not.
+ */
 static const void *saved_key(struct task_struct *task, enum cryo_shared what)
 {
 	return what == CRYO_SHARED_UNDO && !cryo_has_undo(task) ? NULL : shared_key(task, what);
@@ -137,7 +140,10 @@ bool cryo_is_only_sharer(struct cryo_capture *c, enum cryo_shared what, struct c
 	return !first || is_last(c, what, first) || first[1].key != first->key;
 }
 
-/* Nothing is to be looked for in the memory that @first and those behind it have: somebody who runs on has it, too. */
+/*
+ * Nothing is to be looked for in the memory that @first and those behind it have: somebody who runs
+ * on has it, too.
+ */
 void cryo_sharers_leave_memory(struct cryo_capture *c, struct cryo_sharer *first)
 {
 	struct cryo_sharer *s = first;
@@ -177,7 +183,10 @@ static bool may_be_siblings(struct cryo_proc *a, struct cryo_proc *b)
 				 rcu_dereference(b->task->real_parent));
 }
 
-/* The first top of those that have the same as @first. Looked for once: there may be many that are none. */
+/*
+ * The first top of those that have the same as @first. Looked for once: there may be many that are
+ * none.
+ */
 static struct cryo_proc *top_of(struct cryo_capture *c, enum cryo_shared what, same_fn same,
 				struct cryo_sharer *first)
 {
@@ -197,8 +206,8 @@ static struct cryo_proc *top_of(struct cryo_capture *c, enum cryo_shared what, s
 }
 
 /*
- * The process beside which @p cannot be made, or NULL.  To be of one pid namespace, and to be siblings, goes over from one to the
- * next: so each is compared with the first one only.
+ * The process beside which @p cannot be made, or NULL. To be of one pid namespace, and to be
+ * siblings, goes over from one to the next: so each is compared with the first one only.
  */
 static struct cryo_proc *find_stranger(struct cryo_capture *c, struct cryo_proc *p,
 				       enum cryo_shared what, same_fn same)

@@ -57,7 +57,10 @@ static u64 bit_of(const struct sigqueue *q)
 	return 1ULL << (q->info.si_signo - 1);
 }
 
-/* Signals that are pending; not those that will turn out, when they are taken, to be of a dead timer. */
+/*
+ * Signals that are pending; not those that will turn out, when they are taken, to be of a dead
+ * timer.
+ */
 static unsigned int count_queue(struct sigpending *pending, u64 *signals)
 {
 	struct sigqueue *q;

@@ -3,8 +3,8 @@
  * tables.c - descriptor tables and working directories that processes have in common (CLONE_FILES,
  * CLONE_FS)
  *
- * Each process of the context tells what is in its own all the same; those that share one name the first
- * process of the context that has it, whose table the others get at the end of a restart.
+ * Each process of the context tells what is in its own all the same; those that share one name the
+ * first process of the context that has it, whose table the others get at the end of a restart.
  */
 #include <cryo/format.h>
 

@@ -102,7 +102,9 @@ static int save_thread(struct cryo_capture *c, struct cryo_proc *p, struct cryo_
 	return cryo_stream_buf(&c->stream, CRYO_SEC_THREAD, out.tid, sizeof(out), &buf);
 }
 
-/* A main thread that has exited while others live: its id and name are still there, and its status. */
+/*
+ * A main thread that has exited while others live: its id and name are still there, and its status.
+ */
 int cryo_save_exited_leader(struct cryo_capture *c, struct cryo_proc *p)
 {
 	struct task_struct *task = p->task->group_leader;

@@ -17,7 +17,10 @@ static void save_real(struct signal_struct *sig, struct cryo_itimer *out)
 	ktime_t left = hrtimer_get_remaining(&sig->real_timer);
 
 	if (!hrtimer_active(&sig->real_timer)) {
-		/* It goes on when its signal is taken; if it strikes before that, it is still the same signal. */
+		/*
+		 * It goes on when its signal is taken; if it strikes before that, it is still the
+		 * same signal.
+		 */
 		if (sigismember(&sig->shared_pending.signal, SIGALRM))
 			out->value_ns = ktime_to_ns(sig->it_real_incr);
 		out->interval_ns = out->value_ns;

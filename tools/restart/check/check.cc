@@ -10,6 +10,7 @@
 
 #include "base/exit_codes.h"
 #include "context/describe.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/check/check_limits.h"
 #include "restart/check/check_room.h"
 #include "restart/common/id_holder.h"
@@ -20,7 +21,6 @@
 #include "restart/memory/tags.h"
 #include "restart/ns/namespaces.h"
 #include "restart/process/affinity.h"
-#include "restart/process/cgroup.h"
 #include "restart/process/cpu_baseline.h"
 #include "restart/process/tree_plan.h"
 #include "restart/rights/credentials.h"

@@ -10,9 +10,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "restart/cgroups/cgroup.h"
+#include "restart/cgroups/control_groups.h"
 #include "restart/check/check.h"
-#include "restart/process/cgroup.h"
-#include "restart/process/control_groups.h"
 #include "restart/rights/names.h"
 
 namespace cryo {

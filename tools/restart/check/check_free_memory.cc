@@ -5,13 +5,13 @@
 #include <fstream>
 
 #include "base/parse.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/check/check_limits.h"
 #include "restart/check/check_room.h"
 #include "restart/common/proc_files.h"
 #include "restart/ipc/sysv.h"
-#include "restart/memory/hugetlb.h"
+#include "restart/memory/huge_sizes.h"
 #include "restart/memory/mapped.h"
-#include "restart/process/cgroup.h"
 
 namespace cryo {
 namespace {

@@ -12,12 +12,12 @@
 #include <set>
 
 #include "base/parse.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/check/check.h"
 #include "restart/common/proc_files.h"
 #include "restart/ipc/sysv.h"
-#include "restart/memory/hugetlb.h"
+#include "restart/memory/huge_sizes.h"
 #include "restart/memory/mapped.h"
-#include "restart/process/cgroup.h"
 #include "restart/rights/names.h"
 
 namespace cryo {

@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "base/parse.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/common/helper_process.h"
 #include "restart/common/proc_files.h"
 #include "restart/files/files.h"
 #include "restart/ipc/sysv.h"
 #include "restart/ns/namespace_contents.h"
-#include "restart/process/cgroup.h"
 #include "restart/rights/names.h"
 
 namespace cryo {

@@ -11,13 +11,13 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/common/helper_process.h"
 #include "restart/common/proc_files.h"
 #include "restart/ns/mounts.h"
 #include "restart/ns/namespace_contents.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
-#include "restart/process/cgroup.h"
 #include "restart/process/timers.h"
 #include "restart/process/tree_plan.h"
 #include "restart/rights/credentials.h"

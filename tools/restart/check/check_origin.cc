@@ -9,7 +9,7 @@ namespace cryo {
 
 void check_origin_of(const Source& source, const RestartOptions& options, const Creds& own,
                      Findings& findings) {
-  const std::string why = is_privileged(own) ? untrusted_writer(source) : "";
+  const std::string why = is_privileged(own) ? untrusted_writer(source.file()) : "";
   if (why.empty()) return;
   if (options.other_owner == Tolerance::kWarn)
     findings.warning("{} {}: it may have been forged", source.name(), why);

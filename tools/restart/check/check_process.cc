@@ -13,12 +13,12 @@
 #include "restart/common/id_holder.h"
 #include "restart/common/proc_files.h"
 #include "restart/ns/mounts.h"
-#include "restart/process/posix_timers.h"
 #include "restart/process/process_state.h"
 #include "restart/process/root_directory.h"
 #include "restart/process/tree_plan.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
+#include "restart/threads/posix_timers.h"
 
 namespace cryo {
 namespace {

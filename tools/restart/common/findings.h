@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a check before a restart finds, and what it is told.
+// What a check before a restart finds, and its input.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ namespace cryo {
 
 // See files/other_uses.h.
 struct OtherUse {
-  bool context = false;  // the context, or one that it needs; else somebody writes:
-  pid_t pid = 0;         // 0: who cannot be seen
+  bool context = false;  // the context, or one that it needs; else a process writes:
+  pid_t pid = 0;         // 0: it cannot be seen
   std::string command;
   bool appends = false;
   // His open file, where the job can go on in it: at its end, and of the user of the job's processes.  Then
@@ -42,7 +42,7 @@ struct Findings {
   std::vector<Problem> problems;
   std::vector<std::string> warnings;
   std::vector<std::string> hints;                // what helps against problems
-  std::vector<std::string> notes;                // for those who ask for more
+  std::vector<std::string> notes;                // with --verbose
   std::vector<std::string> advice;               // likewise, and for those who ask what would be (--check)
   std::vector<std::int32_t> nice_not_permitted;  // tids
   OtherUses other_uses;                          // of output files

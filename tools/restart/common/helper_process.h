@@ -20,7 +20,7 @@ using FdPair = std::pair<UniqueFd, UniqueFd>;
 [[nodiscard]] std::string text_from_helper(const std::function<std::string()>& ask);
 
 // Makes a process that calls `work`, and waits for its end when the object is destroyed or asked.  The work
-// starts when it is told to.
+// starts when it is released.
 class Assistant {
  public:
   // `work` returns 0 or an errno value.

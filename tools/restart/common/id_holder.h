@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Who has an id that a restart needs.
+// The processes that have an id that a restart needs.
 #pragma once
 
 #include <sys/types.h>
@@ -20,12 +20,12 @@ namespace cryo {
 // Is it about to end, with all of its threads, or gone?
 [[nodiscard]] bool is_leaving(pid_t pid);
 
-// Those who are about to give their ids back are waited for: a job that has just been killed is not gone yet.
+// Waits for holders that are about to give their ids back: a job that has just been killed is not gone yet.
 class IdHolders {
  public:
   // `patience`: for all ids together.
   explicit IdHolders(std::chrono::milliseconds patience = std::chrono::seconds(2));
-  // Who it is, for people; empty when the id is free.
+  // The holder, for messages; empty when the id is free.
   [[nodiscard]] std::string find(pid_t id) const;
 
  private:

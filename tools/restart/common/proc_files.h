@@ -16,7 +16,7 @@ void keep_proc(int fd);
 // That one, or -1.
 [[nodiscard]] int kept_proc();
 
-// `name` as in "self/maps".  Without a file, errno tells why.
+// `name` as in "self/maps".  Without a file, errno says why.
 [[nodiscard]] UniqueFd open_proc(const std::string& name, int flags = O_RDONLY);
 // For calls that take a directory and a name: what is open as `fd`, whatever that is called.
 struct NameOfDescriptor {

@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxRegsetSize = 16384;
 // signals on stacks of its own.
 void ask_for_registers(const Process& process);
 
-// What claim_registers() of the stub is to be told in a thread that is to get these sets.
+// The argument of the stub's claim_registers() for a thread that is to get these sets.
 [[nodiscard]] std::uint64_t registers_to_claim(const std::vector<Regset>& sets);
 
 // What mprotect(2) is to be told beside reading, writing and execution, by the flags of a mapping.
@@ -75,7 +75,7 @@ using CodeCheck = std::function<std::string(std::span<const std::byte> code)>;
 struct CpuProblem {
   std::string text;
   bool certain;           // the process has state that this CPU cannot hold; else: it may use what is missing
-  bool unlikely = false;  // it has been told not to use it (cr_run --cpu-baseline)
+  bool unlikely = false;  // it has been started without it (cr_run --cpu-baseline)
 };
 // The levels that the processes of the context were started with; empty unless all were.
 using CpuBaselines = std::vector<std::string>;

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/common/proc_files.h"
 #include "restart/common/restart_arch.h"
 #include "restart/files/files.h"
@@ -27,14 +28,13 @@
 #include "restart/net/sockets.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
-#include "restart/process/cgroup.h"
-#include "restart/process/posix_timers.h"
 #include "restart/process/process_state.h"
-#include "restart/process/thread_fs.h"
-#include "restart/process/thread_plan.h"
 #include "restart/process/timers.h"
 #include "restart/stub/shared_report.h"
 #include "restart/stub/step_kind.h"
+#include "restart/threads/posix_timers.h"
+#include "restart/threads/thread_fs.h"
+#include "restart/threads/thread_plan.h"
 
 namespace cryo {
 namespace {
@@ -92,7 +92,7 @@ class Child {
   Shared shared_;  // the report moves
   RestoredFiles files_;
   std::vector<cryo_lock> locks_;        // that it takes
-  std::map<std::uint32_t, int> first_;  // files that nobody before it has
+  std::map<std::uint32_t, int> first_;  // files that no earlier process has
   std::set<int> parked_;                // closed by the stub,
   std::set<int> kept_;                  // by its last steps
   std::vector<KernelMapping> kernel_mappings_;
@@ -308,7 +308,7 @@ void Child::plan_tail(const Inode& inode, const CutFile& cut, CallList& calls, S
     if (fd >= 0) calls.add(kCloseStep, 0, SYS_close, fd);
 }
 
-// A lease wants nobody else to have the file.
+// A lease is granted only where no other process has the file open.
 bool Child::is_leased(std::uint32_t inode) const {
   const auto is_lease = [&](const cryo_lock& lock) {
     return lock.kind == CRYO_LOCK_LEASE && input_.context.file(lock.file).head.inode == inode;

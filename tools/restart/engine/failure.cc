@@ -13,7 +13,7 @@ namespace {
 
 using stub::Step;
 
-// Who has the id, as far as that can be asked here.
+// The holder of the id, as far as that can be found here.
 std::string id_failure(const Process& process, std::uint32_t thread) {
   std::string holder;
   if (process.namespaces.pid == 0 && thread < process.threads.size())

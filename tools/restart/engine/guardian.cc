@@ -56,7 +56,7 @@ bool has_been_let_go(const Ledger& ledger, int handle_fd) {
          ::ioctl(handle_fd, CRYO_RST_STATUS, 0) != 0;
 }
 
-// Nothing comes but its end.
+// Nothing arrives but its end of file.
 void wait_for_end_of_cr_restart(int line) {
   char word = 0;
   while (::read(line, &word, 1) != 0 && errno == EINTR) continue;
@@ -86,7 +86,7 @@ bool all_ended(const Ledger& ledger, std::span<const Place> places) {
   ::_exit(0);
 }
 
-// As fork(2), of a child whose end is told to nobody; `self` is its pidfd.
+// As fork(2), of a child without an exit signal; `self` is its pidfd.
 pid_t fork_silently(UniqueFd& self) {
   int fd = -1;
   clone_args args{};
@@ -126,7 +126,7 @@ Guardian::Guardian(const SharedReport& report, std::size_t processes, GuardianFd
 }
 
 Guardian::~Guardian() {
-  // Not by a word to it, as somebody may have stopped it.
+  // Not by a message to it, as it may have been stopped.
   (void)::syscall(SYS_pidfd_send_signal, self_.get(), SIGKILL, nullptr, 0);
   wait_for(self_);
 }

@@ -41,7 +41,7 @@ class Guardian {
  private:
   pid_t pid_ = -1;
   UniqueFd self_;  // a pidfd
-  UniqueFd line_;  // its end of file is the end of cr_restart: nobody else may keep it
+  UniqueFd line_;  // its end of file is the end of cr_restart: no other process may keep it
 };
 
 }  // namespace cryo

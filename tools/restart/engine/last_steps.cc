@@ -47,7 +47,7 @@ bool LastSteps::take_too_long(std::span<const Place> places) {
     if (pid <= 0) return false;
     const std::string status = read_proc(fmt::format("{}/status", pid));
     if (has_other_user(status, own)) return true;
-    // By somebody who has the ids that it, or a thread of it, has had for a moment.
+    // By a process with the ids that it, or a thread of it, has had for a moment.
     if (status.find("\nState:\tT (stopped)") != std::string::npos) ::kill(pid, SIGCONT);
     return false;
   });

@@ -18,6 +18,7 @@
 #include "restart/engine/child.h"
 #include "restart/engine/tree_steps.h"
 #include "restart/files/locks.h"
+#include "restart/files/mount_files.h"
 #include "restart/files/pty.h"
 #include "restart/ipc/mqueue.h"
 #include "restart/ipc/sysv.h"
@@ -69,7 +70,7 @@ class Maker {
   SharedMemory shared_;
   std::optional<InheritedMemory> inherited_;
   std::vector<AddressRange> sharers_areas_;
-  // What would take each process a look at all others.
+  // Computed once: each process would have to inspect all others.
   std::set<std::uint32_t> shared_mms_;
   std::set<std::size_t> of_exited_leaders_;
 };
@@ -126,7 +127,9 @@ void Maker::park() {
 }
 
 void Maker::make_everything() {
-  namespaces_.make(context_fds_);
+  namespaces_.make([this](std::uint32_t ns, std::uint32_t mount, const std::string& point) {
+    fill_mount(input_.context, context_fds_, ns, mount, point);
+  });
   pid_namespaces_.emplace(input_.context, descriptors_);
   file_input_->roots = namespaces_.take_roots();
   if (input_.options.time_namespace) continue_clocks(input_.context);

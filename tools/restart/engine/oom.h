@@ -6,7 +6,7 @@
 
 namespace cryo {
 
-// How many so far, on this machine, those of control groups at their limit included; 0: it does not tell.
+// How many so far, on this machine, those of control groups at their limit included; 0: that is not known.
 [[nodiscard]] std::uint64_t oom_kills();
 
 }  // namespace cryo

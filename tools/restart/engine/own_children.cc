@@ -17,14 +17,14 @@ namespace {
 constexpr int kAnyEnd = WEXITED | __WALL | WNOHANG;
 // Of those with SIGCHLD as their exit signal, which all orphans get; others are known.
 constexpr int kOrphansEnd = WEXITED | WNOHANG;
-constexpr timespec kDying{0, 10000000};  // between looks
+constexpr timespec kDying{0, 10000000};  // between checks
 
 bool has_children() {
   siginfo_t info{};
   return ::waitid(P_ALL, 0, &info, kAnyEnd | WNOWAIT) == 0;
 }
 
-// As long as it is, and has not been waited for, its number is nobody else's.
+// As long as it is, and has not been waited for, its number is not used again.
 bool is_child(pid_t pid) {
   siginfo_t info{};
   return pid > 0 && ::waitid(P_PID, static_cast<id_t>(pid), &info, kAnyEnd | WNOWAIT) == 0;
@@ -67,9 +67,9 @@ void OwnChildren::continue_maker() const {
 std::optional<siginfo_t> OwnChildren::take_ended() {
   siginfo_t info{};
   if (alone_) {
-    // One look for all of them: there may be thousands, and this is done all the time.
+    // One check for all of them: there may be thousands, and this is done all the time.
     if (::waitid(P_ALL, 0, &info, kAnyEnd | WNOWAIT) != 0 || info.si_pid == 0) return {};
-    // The guardian, whom somebody has killed, is waited for by its owner; others may have ended behind it.
+    // A guardian that has been killed is waited for by its owner; others may have ended behind it.
     const bool is_guardian = info.si_pid == guardian_;
     const int taken = is_guardian ? ::waitid(P_ALL, 0, &info, kOrphansEnd)
                                   : ::waitid(P_PID, static_cast<id_t>(info.si_pid), &info, kAnyEnd);

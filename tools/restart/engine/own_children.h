@@ -25,7 +25,7 @@ class OwnChildren {
   void set_maker(pid_t maker) { maker_ = maker; }
   // A child that is none of them, and has no exit signal.
   void leave_out(pid_t guardian) { guardian_ = guardian; }
-  // Somebody may have stopped it whose user it was for a moment (names.h).
+  // A user whose ids it had for a moment (names.h) may have stopped it.
   void continue_maker() const;
   // One that has ended, and is waited for with this.
   [[nodiscard]] std::optional<siginfo_t> take_ended();

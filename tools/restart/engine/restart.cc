@@ -26,6 +26,7 @@
 #include "base/progress_line.h"
 #include "base/termination.h"
 #include "context/reader.h"
+#include "restart/cgroups/control_groups.h"
 #include "restart/common/device.h"
 #include "restart/engine/failure.h"
 #include "restart/engine/guardian.h"
@@ -35,7 +36,6 @@
 #include "restart/engine/own_children.h"
 #include "restart/memory/inherited_pages.h"
 #include "restart/memory/mapped.h"
-#include "restart/process/control_groups.h"
 #include "restart/process/fork.h"
 #include "restart/process/tree_plan.h"
 #include "restart/rights/created_paths.h"
@@ -168,7 +168,7 @@ Restart::Attempt::~Attempt() {
   fanotify_.close();
   if (succeeded_) return;
   const bool all_ended = kill_all();
-  restore_cursor(device_.get());  // of who was killed while it forked
+  restore_cursor(device_.get());  // of a process that was killed while it forked
   const Cutting cutting = !may_be_cutting(*report_, totals_.processes) ? Cutting::kNo
                           : all_ended                                  ? Cutting::kByServers
                                                                        : Cutting::kByAll;
@@ -226,9 +226,9 @@ void Restart::Attempt::hand_over_files() {
   for (const auto& [mm, areas] : mapped_) restart_.maps_ |= !areas.empty();
 }
 
-// The module looks at the checksums of what it alone uses, each before the first of its pages is used.
+// The module verifies the checksums of what it alone uses, each before the first of its pages is used.
 void Restart::Attempt::verify_what_is_read() const {
-  if (!restart_.options_.map) return;  // all has been, by who read it
+  if (!restart_.options_.map) return;  // all have been verified when they were read
   const ChunkSet left = chunks_left_to_module(context_, mapped_);
   verify_pages(restart_.chain_.own(), context_.pages, left);
   restart_.chain_.verify(context_, left);
@@ -263,7 +263,7 @@ std::string process_name(const Context& context, std::uint32_t process) {
                                             : "the restart";
 }
 
-// Who has begun to tell may have been killed in between.
+// A process may have been killed while it wrote its report.
 void Restart::Attempt::fail_reported() {
   if (!await_failure(*report_, kTelling))
     fail(EIO, "a process of the restart was killed while reporting an error: the error is unknown");
@@ -279,7 +279,7 @@ std::size_t Restart::Attempt::node_of(pid_t pid) const {
   return place == places.end() ? kMaker : static_cast<std::size_t>(place - places.begin());
 }
 
-// A process that died without a word: the slot tells how far it had come.
+// A process that died without a report: its slot has the last step that it began.
 void Restart::Attempt::fail_dead(const siginfo_t& info) {
   const std::size_t node = node_of(info.si_pid);
   const bool known = node != kMaker && info.si_pid != maker_;
@@ -309,7 +309,7 @@ void Restart::Attempt::check_children() {
   }
 }
 
-// Nobody tells us of the end of a grandchild.
+// There is no signal for the end of a grandchild.
 void Restart::Attempt::check_grandchildren() {
   for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
     const pid_t pid = report_.places()[node].pid;

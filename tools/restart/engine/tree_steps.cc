@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/ns/pid_namespaces.h"
-#include "restart/process/cgroup.h"
 #include "restart/process/fork.h"
 #include "restart/rights/credentials.h"
 #include "restart/stub/shared_report.h"
@@ -85,7 +85,7 @@ void TreeRunner::end_with_cr_restart() const {
     ::_exit(stub::kFailureStatus);
 }
 
-// Nobody wakes us when all is over.
+// Nothing wakes us when all is over.
 void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
   while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == value) {
     const timespec timeout{1, 0};
@@ -96,7 +96,7 @@ void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
 
 void TreeRunner::wait_for_turn(std::size_t step) {
   std::uint32_t& turn = places_[node_].turn;
-  // Steps are numbered from 1 there; 0 is nobody's turn.
+  // Steps are numbered from 1 there; 0 is no turn.
   for (std::uint32_t now; (now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE)) != step + 1;)
     wait_while(turn, now);
 }
@@ -257,7 +257,7 @@ void TreeRunner::begin_life(std::size_t node) {
     fail(ECANCELED, "cr_restart has exited");
 }
 
-// Of its pid namespace in its mount namespace: nobody is there before it.
+// Of its pid namespace in its mount namespace: no process is there before it.
 bool TreeRunner::is_first_there(std::size_t node) const {
   const auto namespaces_of = [this](std::size_t one) -> const cryo_namespaces* {
     const std::size_t process = input_.plan.nodes[one].process;
@@ -329,7 +329,7 @@ void TreeRunner::set_exit_signal(int signal) const {
     fail_errno("cannot set exit signal {}", signal);
 }
 
-// Dies as it died, under its name and as whom it was; without a core dump this time.
+// Dies as it died, with its name and credentials; without a core dump this time.
 [[noreturn]] void die_like(const Process& process) {
   const int status = process.head.exit_code;
   ::prctl(PR_SET_NAME, process.command.c_str());

@@ -104,6 +104,7 @@ const FileKind kContentsKind = {
     .open = [](FileMaking& making, const File& file,
                const FileUse& use) { return making.state<ContentsFiles>().open(file, use, contents_of); },
     .finish = [](FileMaking& making) { making.state<ContentsFiles>().finish(making.store); },
-    .has_position = true};
+    .has_position = true,
+    .redirectable = Redirectable::kIfData};
 
 }  // namespace cryo

@@ -224,8 +224,8 @@ void check_fifo(FileCheck& at, const File& file, const FileUse& use) {
 
 const FileKind kFifoKind = {.kind = CRYO_FILE_FIFO,
                             .check = check_fifo,
-                            .open = [](FileMaking& making, const File& file, const FileUse& use) {
-                              return making.state<Fifos>().open(file, use);
-                            }};
+                            .open = [](FileMaking& making, const File& file,
+                                       const FileUse& use) { return making.state<Fifos>().open(file, use); },
+                            .redirectable = Redirectable::kIfData};
 
 }  // namespace cryo

@@ -85,6 +85,13 @@ struct FileMaking {
   KindStates states;
 };
 
+// Can the user give the process another file in its place (--redirect)?
+enum class Redirectable {
+  kNo,
+  kIfData,  // unless it is a directory, or open by its name only (O_PATH)
+  kYes,
+};
+
 // All but `kind` may be left out.
 struct FileKind {
   std::uint32_t kind;  // CRYO_FILE_*
@@ -98,6 +105,7 @@ struct FileKind {
   // Is it one that a process of the job makes, when that exists?
   bool (*is_late)(const File& file) = nullptr;
   bool has_position = false;  // which belongs to the open file
+  Redirectable redirectable = Redirectable::kNo;
   bool is_shared_outside =
       false;  // with whoever has started cr_restart, or it is nothing: its status flags are left alone
 };

@@ -90,10 +90,15 @@ UniqueFd open_device(FileMaking& making, const File& file, const FileUse& use) {
 
 }  // namespace
 
-const FileKind kPathKind = {
-    .kind = CRYO_FILE_PATH, .check = check_path, .open = open_path, .has_position = true};
-const FileKind kDeviceKind = {.kind = CRYO_FILE_DEVICE, .check = check_device, .open = open_device};
+const FileKind kPathKind = {.kind = CRYO_FILE_PATH,
+                            .check = check_path,
+                            .open = open_path,
+                            .has_position = true,
+                            .redirectable = Redirectable::kIfData};
+const FileKind kDeviceKind = {
+    .kind = CRYO_FILE_DEVICE, .check = check_device, .open = open_device, .redirectable = Redirectable::kYes};
 // That is opened only where cr_restart --device says so.
-const FileKind kClosedKind = {.kind = CRYO_FILE_CLOSED, .check = check_device, .open = open_device};
+const FileKind kClosedKind = {
+    .kind = CRYO_FILE_CLOSED, .check = check_device, .open = open_device, .redirectable = Redirectable::kYes};
 
 }  // namespace cryo

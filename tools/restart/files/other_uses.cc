@@ -279,7 +279,7 @@ OtherUses Finder::find() {
 FileIdentities context_files(const Context& context, const Chain& chain) {
   FileIdentities files;
   for (std::uint32_t i = 0; i <= context.ancestors.size(); ++i)
-    files.insert({chain.numbered(i).device(), chain.numbered(i).inode()});
+    files.insert({chain.numbered(i).file().device, chain.numbered(i).file().inode});
   return files;
 }
 

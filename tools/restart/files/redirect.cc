@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "restart/files/file_kinds.h"
 #include "restart/files/standard_files.h"
 #include "restart/rights/names.h"
 
@@ -72,21 +73,13 @@ void Redirector::check_kind(const Redirection& redirection, const File& file) co
   const auto use = uses_.find(file.id);
   if (use != uses_.end() && (use->second.mapped || use->second.executable))
     refuse("of a file that is mapped, too: --relocate selects another one");
-  switch (file.head.kind) {
-    case CRYO_FILE_PATH:
-    case CRYO_FILE_CONTENTS:
-    case CRYO_FILE_FIFO:
-      if (static_cast<int>(file.head.flags) & O_PATH || S_ISDIR(context_.inode(file.head.inode).head.mode))
-        refuse("not one to read from or write to");
-      return;
-    case CRYO_FILE_DEVICE:
-    case CRYO_FILE_CLOSED:
-    case CRYO_FILE_STDIO:
-    case CRYO_FILE_CTTY:
-      return;
-    default:
-      refuse("neither a file, a device, a terminal nor a pipe to the outside");
-  }
+  const FileKind* const kind = file_kind(file.head.kind);
+  const Redirectable redirectable = kind == nullptr ? Redirectable::kNo : kind->redirectable;
+  if (redirectable == Redirectable::kNo)
+    refuse("neither a file, a device, a terminal nor a pipe to the outside");
+  if (redirectable == Redirectable::kIfData &&
+      (static_cast<int>(file.head.flags) & O_PATH || S_ISDIR(context_.inode(file.head.inode).head.mode)))
+    refuse("not one to read from or write to");
 }
 
 // A file of its own for the number, in all processes that have the file there.
@@ -118,8 +111,7 @@ void Redirector::apply(const Redirection& redirection) {
   check_kind(redirection, context_.file(id));
   const bool standard = is_standard_kind(context_.file(id));
   File& file = standard ? split(id, redirection.fd) : context_.files.at(id);
-  const bool placed = file.head.kind == CRYO_FILE_PATH || file.head.kind == CRYO_FILE_CONTENTS;
-  if (!placed) file.head.pos = 0;
+  if (!file_kind(file.head.kind)->has_position) file.head.pos = 0;
   file.head.flags &= O_ACCMODE | O_NONBLOCK | O_APPEND;
   if (writes(file)) file.head.flags |= O_APPEND;
   file.head.kind = 0;

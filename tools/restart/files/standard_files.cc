@@ -237,9 +237,15 @@ UniqueFd open_standard(FileMaking& making, const File& file, const FileUse& use)
 
 }  // namespace
 
-const FileKind kTerminalKind = {
-    .kind = CRYO_FILE_CTTY, .check = check_standard, .open = open_standard, .is_shared_outside = true};
-const FileKind kStdioKind = {
-    .kind = CRYO_FILE_STDIO, .check = check_standard, .open = open_standard, .is_shared_outside = true};
+const FileKind kTerminalKind = {.kind = CRYO_FILE_CTTY,
+                                .check = check_standard,
+                                .open = open_standard,
+                                .redirectable = Redirectable::kYes,
+                                .is_shared_outside = true};
+const FileKind kStdioKind = {.kind = CRYO_FILE_STDIO,
+                             .check = check_standard,
+                             .open = open_standard,
+                             .redirectable = Redirectable::kYes,
+                             .is_shared_outside = true};
 
 }  // namespace cryo

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "restart/files/file_kinds.h"
 #include "restart/ipc/ipc_users.h"
-#include "restart/memory/hugetlb.h"
+#include "restart/memory/huge_sizes.h"
 #include "restart/memory/tags.h"
 #include "restart/ns/namespaces.h"
 #include "restart/rights/created_paths.h"

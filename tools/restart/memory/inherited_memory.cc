@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/memory/memory_plan.h"
-#include "restart/process/cgroup.h"
 
 namespace cryo {
 namespace {

@@ -14,7 +14,7 @@
 #include "restart/common/restart_arch.h"
 #include "restart/memory/aio.h"
 #include "restart/memory/guards.h"
-#include "restart/memory/hugetlb.h"
+#include "restart/memory/huge_sizes.h"
 #include "restart/memory/mapped.h"
 #include "restart/memory/memory_steps.h"
 #include "restart/memory/resources.h"

@@ -11,9 +11,9 @@
 #include <fstream>
 #include <optional>
 
+#include "restart/cgroups/cgroup.h"
 #include "restart/memory/resources.h"
 #include "restart/process/affinity.h"
-#include "restart/process/cgroup.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "restart/memory/hugetlb.h"
+#include "restart/memory/huge_sizes.h"
 #include "restart/memory/memory_plan.h"
 #include "restart/memory/tags.h"
 

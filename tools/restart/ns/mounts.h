@@ -26,10 +26,6 @@ struct MountHelp {
   // Does the job use something at `place`, or below it?
   std::function<bool(const std::string& place)> uses;
 };
-// For the former: with what the context has for it.  `ns`: the namespace.  Throws Error.
-void fill_mount(const Context& context, const std::vector<int>& context_fds, std::uint32_t ns,
-                std::uint32_t mount, const std::string& point);
-
 // The mount of that type at `point`, and with that number where it is not 0, by a descriptor (O_PATH):
 // whoever may change a directory on the way may have the path lead elsewhere at any moment.  Throws Error
 // (ESTALE).

@@ -21,9 +21,9 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/common/helper_process.h"
 #include "restart/common/proc_files.h"
-#include "restart/process/cgroup.h"
 #include "restart/rights/credentials.h"
 
 #ifndef CLONE_NEWTIME

@@ -300,9 +300,7 @@ std::uint32_t Namespaces::id_inside(std::uint32_t ns, std::uint32_t id, bool gro
 }
 
 MountHelp Namespaces::mount_help(std::uint32_t id) const {
-  return {[this, id](std::uint32_t mount, const std::string& point) {
-            fill_mount(context_, context_fds_, id, mount, point);
-          },
+  return {[this, id](std::uint32_t mount, const std::string& point) { fill_(id, mount, point); },
           // The process that takes it has a copy of this object.
           [this, id](std::uint32_t mount) {
             const auto part = parts_.find({id, mount});
@@ -315,8 +313,8 @@ MountHelp Namespaces::mount_help(std::uint32_t id) const {
           [this, id](const std::string& place) { return uses_place(context_, id, place); }};
 }
 
-void Namespaces::make(const std::vector<int>& context_fds) {
-  context_fds_ = context_fds;
+void Namespaces::make(FillMount fill) {
+  fill_ = std::move(fill);
   for (const auto& [id, ns] : context_.namespaces)
     if (ns.user) make_one(id);
   for (const auto& [id, ns] : context_.namespaces)

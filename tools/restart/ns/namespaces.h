@@ -21,8 +21,10 @@ class Namespaces {
  public:
   Namespaces(const Context& context, const Descriptors& descriptors);
 
-  // All of the context, with what they hold; none of them is entered.  `context_fds`: parked.  Throws Error.
-  void make(const std::vector<int>& context_fds);
+  // All of the context, with what they hold; none of them is entered.  `fill` puts what the context has of
+  // the tmpfs `mount` of the mount namespace `ns` into it, at `point`.  Throws Error.
+  using FillMount = std::function<void(std::uint32_t ns, std::uint32_t mount, const std::string& point)>;
+  void make(FillMount fill);
   // From those of one process of the context into those of another, for the calling process, which has a
   // single thread; `first`: which is the first one of the pid namespace `to.pid` in `to.mnt`.  Throws Error.
   void enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first = false) const;
@@ -63,7 +65,7 @@ class Namespaces {
 
   const Context& context_;
   const Descriptors& descriptors_;
-  std::vector<int> context_fds_;
+  FillMount fill_;
   std::uint32_t own_uid_;
   std::map<std::uint32_t, UniqueFd> fds_;  // parked
   std::map<std::uint32_t, UniqueFd> roots_;

@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/common/helper_process.h"
-#include "restart/process/cgroup.h"
 
 namespace cryo {
 namespace {

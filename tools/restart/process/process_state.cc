@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/common/proc_files.h"
-#include "restart/files/files.h"
 #include "restart/rights/credentials.h"
 
 namespace cryo {
@@ -53,23 +52,6 @@ cryo_rlimit limit_here(const Process& process, std::uint32_t resource) {
   limit.max = std::min<std::uint64_t>(limit.max, own.rlim_max);
   limit.cur = std::min(limit.cur, limit.max);
   return limit;
-}
-
-void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& options,
-                     const FileStore& store, std::uint64_t created_ns) {
-  const std::string path = options.relocations.apply(cwd.path);
-  if (cwd.head.flags & CRYO_PATH_DELETED) {
-    const UniqueFd& directory = store.directories.at({tree, cwd.head.dev, cwd.head.ino});
-    if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);
-    return;
-  }
-  names::enter({path, O_PATH, cwd.head.dev, cwd.head.ino, S_IFDIR, {}, created_ns});
-}
-
-void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
-                 std::uint64_t created_ns) {
-  enter_directory(*process.cwd, tree_of(options, process, process.threads.front()), options, store,
-                  created_ns);
 }
 
 namespace {

@@ -15,9 +15,9 @@ namespace cryo {
 struct Context;
 struct Ledger;
 
-// Of files of which a tail is kept, when a restart has failed: who may be about to cut them.
+// Of files of which a tail is kept, when a restart has failed: which processes may still cut them.
 enum class Cutting {
-  kNo,         // nobody: not all tails have been kept
+  kNo,         // none: not all tails have been kept
   kByServers,  // all processes that were to do so have ended: what has been cut can be seen, but where a
                // server may yet do it
   kByAll,      // one of them has not, as its disk stalls
@@ -59,7 +59,7 @@ class CreatedPaths {
   // made, and where: others may have exchanged it, or a directory on the way, since.  Returns tails that
   // stay: of files that may have been cut, or may be yet.
   std::vector<std::string> remove_all(Cutting cutting) const;
-  // Before all processes of the restart are killed: nobody makes a name from then on.
+  // Before all processes of the restart are killed: no name is made from then on.
   void end() const;
 
  private:

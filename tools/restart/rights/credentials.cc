@@ -185,7 +185,7 @@ bool needs_outer_groups(const Context& context, const Process& process) {
 
 void take_outer_groups(const Context& context, const Process& process) {
   if (!needs_outer_groups(context, process) || *process.outer_groups == own_credentials().groups) return;
-  // Without the library, which would tell all threads.
+  // Without the library, which would change all threads.
   if (::syscall(SYS_setgroups, process.outer_groups->size(), process.outer_groups->data()) != 0)
     fail_errno("cannot set the supplementary groups");
 }

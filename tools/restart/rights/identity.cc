@@ -41,7 +41,7 @@ bool is_same_inode(const cryo_inode& before, const CurrentFile& now) {
   if (has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0)
     return now.stat.stx_btime.tv_sec == before.btime_sec && now.stat.stx_btime.tv_nsec == before.btime_nsec;
   if (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev) return true;
-  // Numbers of such devices are given out as they come.
+  // Numbers of such devices are assigned dynamically.
   return now.stat.stx_dev_major == 0 && ::major(before.dev) == 0 && now.magic == before.fs_magic;
 }
 
@@ -53,7 +53,7 @@ bool is_copy(const cryo_inode& before, const CurrentFile& now) {
          (now.stat.stx_mtime.tv_nsec == before.mtime_nsec || now.stat.stx_mtime.tv_nsec == 0);
 }
 
-// Files that are made up when somebody looks, with any number.
+// Files that the kernel makes up on access, with any number.
 bool is_made_up(std::uint32_t magic) {
   static constexpr std::uint32_t kMagic[] = {PROC_SUPER_MAGIC,    SYSFS_MAGIC,   CGROUP_SUPER_MAGIC,
                                              CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC,
@@ -64,7 +64,7 @@ bool is_made_up(std::uint32_t magic) {
 }  // namespace
 
 Identity identity_of(const cryo_inode& before, int fd) {
-  // Early contexts do not tell.
+  // Early contexts do not have it.
   if (before.fs_magic == 0 || is_made_up(before.fs_magic)) return Identity::kSame;
   const CurrentFile now = stat_now(fd);
   if (!now.known || is_same_inode(before, now)) return Identity::kSame;
@@ -78,7 +78,7 @@ bool is_known_same(const cryo_inode& before, int fd) {
       now.magic != before.fs_magic || !is_same_inode(before, now))
     return false;
   const bool born = has_birth(before) && (now.stat.stx_mask & STATX_BTIME) != 0;
-  // Numbers come again, as names do: for another user's file then.
+  // Numbers are reused, as names are: then for another user's file.
   return born || (::makedev(now.stat.stx_dev_major, now.stat.stx_dev_minor) == before.dev &&
                   now.stat.stx_uid == before.uid);
 }

@@ -12,7 +12,7 @@ namespace cryo {
 // Inode number and the time at which the file was made tell which one it is, whatever the device is called on
 // this machine; where a file system does not keep that time, number and device do, or with file systems that
 // have no device of their own (NFS), number and type.  A regular file of the same size that was modified at
-// the very same time is a copy of what it was (cp -p, rsync -a): nobody has written to it since.
+// the very same time is a copy of what it was (cp -p, rsync -a): it has not been written to since.
 enum class Identity { kSame, kCopy, kOther };
 [[nodiscard]] Identity identity_of(const cryo_inode& before, int fd);
 
@@ -30,13 +30,13 @@ enum class Identity { kSame, kCopy, kOther };
 [[nodiscard]] bool is_other_directory(const Context& context, const cryo_path& before, int fd);
 [[nodiscard]] std::string difference_of(const cryo_path& before, int fd);
 
-// In a file system that makes files up when somebody looks.
+// In a file system that makes files up on access.
 [[nodiscard]] bool is_made_up(const cryo_inode& inode);
 
 // In local time.
 [[nodiscard]] std::string time_text(std::int64_t seconds, bool with_fraction, std::int64_t nanoseconds);
 
-// What tells the two apart, for people.
+// The difference between the two, for messages.
 [[nodiscard]] std::string difference_of(const cryo_inode& before, int fd);
 
 // Is it somebody else's, for all that can be told?  Not if the user has said where the file is now

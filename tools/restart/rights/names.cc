@@ -261,7 +261,7 @@ bool is_same_file(int fd, const Again& again) {
   // file.
   struct statfs system {};
   if (now.stx_dev_major == 0 && (::fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC)) return false;
-  // Where the file system does not tell when a file was made: it has not been changed at all since.
+  // Where the file system does not record when a file was made: it has not been changed at all since.
   const struct statx_timestamp& time = (now.stx_mask & STATX_BTIME) != 0 ? now.stx_btime : now.stx_ctime;
   const auto seconds = static_cast<std::int64_t>(again.created_ns / 1000000000);
   const bool older =

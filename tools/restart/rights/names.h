@@ -27,7 +27,7 @@ namespace cryo {
 
 class CreatedPaths;
 
-// Where nobody knows whose a name is.
+// Where the owner of a name is not known.
 [[nodiscard]] std::vector<std::size_t> everybody(const Context& context);
 
 // While it lives, names are those of these processes (indexes); only what all of them may do is done, where
@@ -144,7 +144,7 @@ void enter(const Again& again);
 [[nodiscard]] bool may_read_all(const cryo_inode& inode);
 // fcntl(2), F_SETLEASE: only the owner of a file may, or who may on the whole machine.
 [[nodiscard]] int set_lease(int fd, int type);
-// Who owns what is made now.
+// The owner of what is made now.
 [[nodiscard]] std::uint32_t owner();
 
 // statx(2) of what is open, with the time at which it was made and the id of its mount.

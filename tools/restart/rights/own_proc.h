@@ -22,7 +22,7 @@ namespace cryo {
 [[nodiscard]] std::string own_proc_path(const Context& context, const RestartOptions& options,
                                         const std::string& path);
 
-// Why those who hold the file (indexes of processes) may not have it again; "" when they may.
+// Why its holders (indexes of processes) may not have the file again; "" when they may.
 [[nodiscard]] std::string own_proc_problem(const Context& context, const File& file,
                                            const std::vector<std::size_t>& holders, const std::string& path);
 

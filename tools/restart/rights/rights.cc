@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kNobodyOutside = 65534;
 
-// Who made the outermost of its user namespaces.
+// The user that made the outermost of its user namespaces.
 std::uint32_t maker_of(const Context& context, std::uint32_t ns) {
   while (context.namespaces.at(ns).head.owner != 0) ns = context.namespaces.at(ns).head.owner;
   return context.namespaces.at(ns).user->owner_uid;
@@ -112,7 +112,7 @@ Rights ipc_rights_of(const Context& context, const Process& process) {
 Rights rights_inside(const Context& context, const Process& process) {
   const cryo_creds& head = process.creds->head;
   Rights rights{head.fsuid, head.fsgid, process.creds->groups, head.cap_effective, false, false};
-  // What it was outside may have no number to come back to.
+  // Its former ids outside may have no number to return to.
   rights.for_good = process.namespaces.user != 0;
   if (!rights.for_good) rights.ids = {head.uid, head.euid, head.gid, head.egid};
   // Those it has been given before it entered.

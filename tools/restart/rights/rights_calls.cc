@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kCalls = 20;  // of both, each with what it points to
 
-// Who has no capability himself stays as he is.
+// A caller without capabilities stays as it is.
 struct Difference {
   bool any = false, groups = false, ids = false;
   std::uint64_t capabilities = 0;

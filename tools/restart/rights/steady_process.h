@@ -7,7 +7,7 @@ namespace cryo {
 // Of the caller: neither in effect nor permitted.
 [[nodiscard]] bool is_capable_of_nothing();
 
-// A change of ids makes the calling process one that nobody may look at, and takes from it the signal that
+// A change of ids makes the calling process undumpable, and takes from it the signal that
 // comes with the death of its parent: this gives both back.
 class SteadyProcess {
  public:

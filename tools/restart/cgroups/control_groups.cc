@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/process/control_groups.h"
+#include "restart/cgroups/control_groups.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -13,8 +13,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "restart/cgroups/cgroup.h"
 #include "restart/common/proc_files.h"
-#include "restart/process/cgroup.h"
 #include "restart/rights/names.h"
 
 namespace cryo {

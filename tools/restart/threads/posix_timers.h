@@ -3,7 +3,7 @@
 #pragma once
 
 #include "restart/common/findings.h"
-#include "restart/process/thread_plan.h"
+#include "restart/threads/thread_plan_input.h"
 
 namespace cryo {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/process/cgroup.h"
+#include "restart/cgroups/cgroup.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/memory/hugetlb.h"
+#include "restart/ipc/hugetlb.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "base/error.h"
 #include "restart/files/contents_files.h"
 #include "restart/ipc/posix_shm.h"
+#include "restart/memory/huge_sizes.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
 
 namespace cryo {
 namespace {
 
-constexpr int kHugeShift = 26;  // MAP_HUGE_SHIFT, MFD_HUGE_SHIFT, SHM_HUGE_SHIFT
 constexpr std::string_view kRemovedSuffix = " (deleted)";
-
-unsigned huge_size_bits(std::uint64_t huge_size) {
-  return static_cast<unsigned>(std::countr_zero(huge_size)) << kHugeShift;
-}
 
 // Part of a file, mapped shared: its pages are reserved then.  System calls that write to it fail where there
 // are none all the same, as the limit of a control group says; who writes himself would get SIGBUS.
@@ -134,22 +128,6 @@ UniqueFd make_removed_hugetlb(const FileRestoreInput& input, const Inode& inode,
 }
 
 }  // namespace
-
-int map_flags(std::uint64_t huge_size) {
-  return huge_size == 0 ? 0 : MAP_HUGETLB | static_cast<int>(huge_size_bits(huge_size));
-}
-
-unsigned memfd_flags(std::uint64_t huge_size) {
-  return huge_size == 0 ? 0 : MFD_HUGETLB | huge_size_bits(huge_size);
-}
-
-int shm_flags(std::uint64_t huge_size) {
-  return huge_size == 0 ? 0 : SHM_HUGETLB | static_cast<int>(huge_size_bits(huge_size));
-}
-
-std::string huge_size_text(std::uint64_t huge_size) {
-  return fmt::format("{} KiB", huge_size / 1024);
-}
 
 UniqueFd make_hugetlb(const FileRestoreInput& input, const Inode& inode, const File& file) {
   UniqueFd fd;

@@ -6,10 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/unique_fd.h"
-#include "context/model.h"
-#include "restart/files/files.h"
-
 namespace cryo {
 
 // For mmap(2), memfd_create(2) and shmget(2), which take the size at the same place.  0: ordinary pages.
@@ -19,10 +15,5 @@ namespace cryo {
 
 // "2048 KiB"
 [[nodiscard]] std::string huge_size_text(std::uint64_t huge_size);
-
-// A file of hugetlbfs with its contents: a memfd, one with its name, or one without a name any more.
-[[nodiscard]] UniqueFd make_hugetlb(const FileRestoreInput& input, const Inode& inode, const File& file);
-// Why one with a name cannot be had at `path`; empty when it can.
-[[nodiscard]] std::string hugetlb_problem(const Inode& inode, const std::string& path);
 
 }  // namespace cryo

@@ -2,7 +2,7 @@
 // Ids are handed out in order, so the module is told which one comes next.  A timer whose signal was pending
 // is not given the signal, but set so that it expires at once: then it is the kernel that knows of the
 // signal, and counts and goes on from it when it is delivered.
-#include "restart/process/posix_timers.h"
+#include "restart/threads/posix_timers.h"
 
 #include <linux/capability.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/process/thread_plan.h"
+#include "restart/threads/thread_plan.h"
 
 #include <linux/prctl.h>
 #include <signal.h>
@@ -15,12 +15,12 @@
 #include "restart/files/io_uring.h"
 #include "restart/memory/mempolicy.h"
 #include "restart/process/affinity.h"
-#include "restart/process/posix_timers.h"
 #include "restart/process/process_state.h"
 #include "restart/process/seccomp.h"
 #include "restart/process/stop_signal.h"
 #include "restart/process/timers.h"
 #include "restart/stub/step_kind.h"
+#include "restart/threads/posix_timers.h"
 
 namespace cryo {
 namespace {

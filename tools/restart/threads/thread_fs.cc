@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "restart/process/thread_fs.h"
+#include "restart/threads/thread_fs.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -11,13 +11,23 @@
 #include "base/error.h"
 #include "restart/common/descriptors.h"
 #include "restart/files/files.h"
-#include "restart/process/process_state.h"
 #include "restart/process/root_directory.h"
 #include "restart/rights/names.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {
 namespace {
+
+void enter_directory(const Path& cwd, const TreeOf& tree, const RestartOptions& options,
+                     const FileStore& store, std::uint64_t created_ns) {
+  const std::string path = options.relocations.apply(cwd.path);
+  if (cwd.head.flags & CRYO_PATH_DELETED) {
+    const UniqueFd& directory = store.directories.at({tree, cwd.head.dev, cwd.head.ino});
+    if (::fchdir(directory.get()) != 0) fail_errno("cannot change to the removed directory {}", path);
+    return;
+  }
+  names::enter({path, O_PATH, cwd.head.dev, cwd.head.ino, S_IFDIR, {}, created_ns});
+}
 
 std::string directory_failure(bool root, const FailedCall& call) {
   if (call.index != 0)
@@ -32,6 +42,12 @@ const StepKind kThreadDirectoryStep("change a working directory",
                                     [](const FailedCall& call) { return directory_failure(false, call); });
 
 }  // namespace
+
+void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
+                 std::uint64_t created_ns) {
+  enter_directory(*process.cwd, tree_of(options, process, process.threads.front()), options, store,
+                  created_ns);
+}
 
 ThreadDirectories::ThreadDirectories(const Process& process, const RestartOptions& options,
                                      const FileStore& store, std::uint64_t created_ns)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What is in a temporary file system.  Nobody else sees it yet, and the context has been found to have no
 // path that leads through a symbolic link.
+#include "restart/files/mount_files.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

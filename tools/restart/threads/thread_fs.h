@@ -18,6 +18,11 @@ namespace cryo {
 
 struct FileStore;
 
+// The caller's working directory becomes that of the process; one that has been removed is in `store`. The
+// name is that of who is said to have it (names.h).  `created_ns`: of the context.
+void restore_cwd(const Process& process, const RestartOptions& options, const FileStore& store,
+                 std::uint64_t created_ns);
+
 class ThreadDirectories {
  public:
   // Opens them all, at numbers that the process does not have; leaves the caller in some other directory

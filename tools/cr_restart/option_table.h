@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The options of cr_restart: see base/option_table.h.
+#pragma once
+
+#include "base/option_table.h"
+
+namespace cryo {
+
+enum : int {
+  kVerbose = 256,
+  kRun,
+  kStop,
+  kTerm,
+  kAbort,
+  kKill,
+  kCont,
+  kOnSuccess,
+  kOnFailArgs,
+  kOnFailTemp,
+  kOnFailEnv,
+  kOnFailPerm,
+  kOnFailure,
+  kRelocate,
+  kRedirect,
+  kCgroups,
+  kGroups,
+  kRestorePid,
+  kNoRestorePid,
+  kRestoreFiles,
+  kNoRestoreFiles,
+  kRestorePgid,
+  kNoRestorePgid,
+  kRestoreSid,
+  kNoRestoreSid,
+  kKmsgNone,
+  kKmsgError,
+  kKmsgWarning,
+  kChangedFiles,
+  kNoTruncate,
+  kTruncate,
+  kWait,
+  kDevice,
+  kOtherCpu,
+  kOtherOwner,
+  kCheck,
+  kTimeNs,
+  kPidNs,
+  kReportFd,
+  kAncestors,
+  kMap,
+  kNoMap,
+  kPopulate,
+  kNoPopulate,
+  kOmit,
+};
+
+inline constexpr OptionRow kOptionRows[] = {
+    heading("General options"),
+    {"h?", "help", "", 'h', "show this text and exit"},
+    {"v", "version", "", 'v', "show the version and exit"},
+    {"", "verbose", "", kVerbose, "say what happens"},
+    {"q", "quiet", "", 'q', "no messages"},
+    {"", "wait", "=WHICH", kWait,
+     "stay until the \"leader\" of the job has ended (default), or \"all\" of its first\n"
+     "processes, such as those of a pipeline"},
+    heading("Source of the context (only one; default: the last argument)"),
+    {"f", "file", "=FILE", 'f', "FILE; \"-\" is standard input; zstd is recognised"},
+    {"F", "fd", "=FD", 'F', "the open descriptor FD"},
+    {"", "ancestors", "=DIR", kAncestors,
+     "of an incremental one: those that it needs are in DIR, not beside it"},
+    heading("Signal sent to the process before it goes on"),
+    {"", "run", "", kRun, "none (default; a stopped process stays stopped)"},
+    {"S", "signal", "=N", 'S', "signal N, a number or a name such as TERM"},
+    {"", "stop", "", kStop, kWithNext},
+    {"", "freeze", "", kStop, "SIGSTOP"},
+    {"", "term", "", kTerm, kWithNext},
+    {"", "abort", "", kAbort, kWithNext},
+    {"", "kill", "", kKill, kWithNext},
+    {"", "cont", "", kCont, ""},
+    heading("What is restored, and where"),
+    {"", "relocate", "=OLD=NEW", kRelocate, "paths that start with OLD start with NEW now (up to 16 times)"},
+    {"", "redirect", "=[PID:]FD=FILE", kRedirect,
+     "descriptor FD is FILE: what is written comes after what is in it"},
+    {"", "restore-files", "", kRestoreFiles,
+     "files that are gone, and whose contents are in the context, are made again\n"
+     "(default: the process has them without a name), and so are directories of\n"
+     "sockets"},
+    {"", "no-restore-files", "", kNoRestoreFiles, "the contrary (default)"},
+    {"", "restore-pid", "", kRestorePid, "ids of the process and its threads (default)"},
+    {"", "no-restore-pid", "", kNoRestorePid, "take any free ids"},
+    {"", "pid-ns", "", kPidNs, "in a pid namespace of its own, where all ids are free"},
+    {"", "restore-pgid", "", kRestorePgid, "id of the process group (default: the group of cr_restart)"},
+    {"", "no-restore-pgid", "", kNoRestorePgid, ""},
+    {"", "restore-sid", "", kRestoreSid, "id of the session (default: the session of cr_restart)"},
+    {"", "no-restore-sid", "", kNoRestoreSid, ""},
+    {"", "groups", "=WHICH", kGroups,
+     "supplementary groups: \"saved\" (default), or \"own\": those of cr_restart"},
+    {"", "cgroups", "=POLICY", kCgroups,
+     "control groups of version 2: \"join\" those that are there (default), \"make\" those\n"
+     "that have gone again with their settings, \"strict\": or fail, \"leave\" processes in\n"
+     "that of cr_restart"},
+    {"", "device", "=PATH=POLICY", kDevice,
+     "what becomes of the device PATH that was open: \"fail\", \"reopen\" or \"close\""},
+    {"", "time-ns", "", kTimeNs, "CLOCK_MONOTONIC and CLOCK_BOOTTIME go on from where they were"},
+    {"", "truncate", "[=aside]", kTruncate,
+     "cut files open for writing back to their saved size; \"aside\": what has come since\n"
+     "is kept in FILE.cut.N (default: that, but where the process appends, or others\n"
+     "had the file open for writing, too, it stays)"},
+    {"", "no-truncate", "", kNoTruncate, "leave all of them as they are"},
+    heading("How memory comes back"),
+    {"", "map", "", kMap,
+     "large areas when they are used first, and the rest in the background meanwhile:\n"
+     "the process goes on at once, whatever its size (default)"},
+    {"", "no-map", "", kNoMap, "all before it goes on"},
+    {"", "no-populate", "", kNoPopulate, "with --map: nothing in the background"},
+    {"", "populate", "", kPopulate, "the contrary (default)"},
+    heading("Checks"),
+    {"", "check", "", kCheck, "only check whether the restart could succeed"},
+    {"", "changed-files", "=WHAT", kChangedFiles,
+     "files that are not what they were: \"refuse\", \"warn\" or \"ignore\"; by default\n"
+     "mapped ones are refused, and there is a warning of those only read"},
+    {"", "other-cpu", "=WHAT", kOtherCpu,
+     "CPU lacks features that the process may use: \"error\" (default) or \"warn\""},
+    {"", "other-owner", "=WHAT", kOtherOwner,
+     "another user can have written what root restarts: \"error\" (default) or \"warn\""},
+    {"", "kmsg-none", "", kKmsgNone, kWithNext},
+    {"", "kmsg-error", "", kKmsgError, kWithNext},
+    {"", "kmsg-warning", "", kKmsgWarning, "show messages of the module never, on failure (default), always"},
+    heading("Commands to run (by /bin/sh)"),
+    {"", "run-on-success", "=CMD", kOnSuccess, "when the process runs again"},
+    {"", "run-on-fail-args", "=CMD", kOnFailArgs, "bad options, or the context cannot be opened"},
+    {"", "run-on-fail-temp", "=CMD", kOnFailTemp, "something that may pass, such as a pid in use"},
+    {"", "run-on-fail-env", "=CMD", kOnFailEnv, "missing files, missing rights"},
+    {"", "run-on-fail-perm", "=CMD", kOnFailPerm, "anything else"},
+    {"", "run-on-failure", "=CMD", kOnFailure, "all four"},
+    {"d", "dir", "=DIR", 'd', kHidden},      // BLCR's, and not implemented
+    {"", "early-stop", "", kStop, kHidden},  // BLCR's; all of ours come before the process runs
+    {"", "early-abort", "", kAbort, kHidden},
+    {"", "early-abrt", "", kAbort, kHidden},
+    {"", "omit-maybe", "", kOmit, kHidden},  // BLCR's; its child is of the scope, or not, as any other is
+    {"", "omit-always", "", kOmit, kHidden},
+    {"", "omit-never", "", kOmit, kHidden},
+    {"", "report-fd", "=FD", kReportFd, kHidden},  // of libcr, see reporter.h
+};
+
+}  // namespace cryo
