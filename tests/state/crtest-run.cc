@@ -292,7 +292,8 @@ class Run {
     const auto lines = split(read_file(dir_ / "cc.err"), '\n');
     return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
       const bool says = line.find("than at the checkpoint") != std::string::npos ||
-                        line.find("changed since the checkpoint") != std::string::npos;
+                        line.find("changed since the checkpoint") != std::string::npos ||
+                        line.find("its name now refers to a different ") != std::string::npos;
       return says && line.find("/" + around_->name()) != std::string::npos;
     });
   }
