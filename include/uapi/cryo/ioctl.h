@@ -421,7 +421,11 @@ struct cryo_ckpt_device {
 #define CRYO_RESUME_OWNS_FS		(1U << 3)
 #define CRYO_RESUME_HELD		(1U << 4)	/* see CRYO_CLIENT_HOLDS; EINVAL: nobody holds */
 #define CRYO_RESUME_DUMPABLE		(1U << 5)	/* with LEADER: PR_SET_DUMPABLE of 1, when @unmap_* is gone */
-#define CRYO_RESUME_FLAGS		((1U << 6) - 1)
+/* With LEADER, and a signal that stops in @signal: its parent has been told of that by SIGCHLD, and is not once more ... */
+#define CRYO_RESUME_STOP_TOLD		(1U << 6)
+#define CRYO_RESUME_STOP_WAITED		(1U << 7)	/* ... and it has waited for it, too */
+#define CRYO_RESUME_CONTINUED		(1U << 8)	/* with LEADER: its parent may wait for its SIGCONT */
+#define CRYO_RESUME_FLAGS		((1U << 9) - 1)
 
 /* What restart_syscall(2) does next: the kinds of struct restart_block. */
 #define CRYO_RESTART_NONE	0	/* EINTR, as do_no_restart_syscall() */
