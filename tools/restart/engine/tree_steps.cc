@@ -52,6 +52,7 @@ class TreeRunner {
  private:
   void end_with_cr_restart() const;
   void wait_while(std::uint32_t& word, std::uint32_t value) const;
+  void take_strays() const;
   void wait_for_turn(std::size_t step);
   void pass_on(std::size_t step);
   void take(std::size_t number);
@@ -91,6 +92,17 @@ void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
     const timespec timeout{1, 0};
     ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout);
     end_with_cr_restart();
+    take_strays();
+  }
+}
+
+// Siblings of its children that got a wrong pid: nobody else can wait for them, and a pid that they have may
+// be that of another process of the job.
+void TreeRunner::take_strays() const {
+  for (const Stray& stray : strays_of(*input_.shared.ledger, static_cast<std::uint32_t>(node_))) {
+    ::waitpid(stray.pid, nullptr, __WALL);
+    (void)forget_stray(*input_.shared.ledger, stray.pid, stray.waiter);
+    forget(stray.signal);
   }
 }
 
@@ -99,6 +111,7 @@ void TreeRunner::wait_for_turn(std::size_t step) {
   // Steps are numbered from 1 there; 0 is nobody's turn.
   for (std::uint32_t now; (now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE)) != step + 1;)
     wait_while(turn, now);
+  take_strays();
 }
 
 void TreeRunner::pass_on(std::size_t step) {
@@ -119,6 +132,7 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
       .pid = number(wanted.pid),
       .exit_signal = wanted.exit_signal,
       .sibling = wanted.sibling,
+      .waiter = wanted.parent == kMaker ? kOfCrRestart : static_cast<std::uint32_t>(wanted.parent),
       .device_fd = input_.device_fd,
       .ledger = input_.shared.ledger,
       .new_pid_namespace = ns != in_.pid,
@@ -214,7 +228,7 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
     input_.namespaces.enter(in_, to);
     in_ = to;
     door = request;
-    door.parent_waits = !request.sibling;
+    if (!request.sibling) door.waiter = static_cast<std::uint32_t>(node_);
     door.sibling = true;
     const pid_t first = fork_with_pid(door);
     if (first == 0) return begin_life(node);
@@ -226,12 +240,12 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
     ::usleep(1000);
     end_with_cr_restart();
   }
-  if (request.sibling) return;  // cr_restart waits for it
-  ::waitpid(pid, nullptr, __WALL);
-  for (const pid_t stray : strays_of(*input_.shared.ledger, false)) {
-    ::waitpid(stray, nullptr, __WALL);
-    (void)forget_stray(*input_.shared.ledger, stray, false);
+  if (request.sibling) {
+    (void)note_stray(*input_.shared.ledger, {pid, request.waiter, request.exit_signal});
+    return;
   }
+  ::waitpid(pid, nullptr, __WALL);
+  take_strays();
   forget(request.exit_signal);
 }
 
@@ -392,6 +406,7 @@ std::size_t TreeRunner::run(std::size_t first) {
     if (node_ == before) pass_on(number);
   }
   if (node_ != kMaker) wait_while(input_.shared.ledger->created, 0);
+  take_strays();
   return node_;
 }
 
