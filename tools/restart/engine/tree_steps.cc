@@ -65,6 +65,7 @@ class TreeRunner {
   [[nodiscard]] pid_t number(pid_t id) const { return number_in(input_.context, in_.pid, id); }
   void begin_life(std::size_t node);
   void enter_namespaces(std::size_t node);
+  void die_with_parent() const;
   [[nodiscard]] bool is_first_there(std::size_t node) const;
   void enter_group(const TreeStep& step);
   void await(std::size_t node);
@@ -259,16 +260,22 @@ std::uint32_t TreeRunner::pid_namespace(std::size_t node) const {
 void TreeRunner::begin_life(std::size_t node) {
   const std::size_t parent = input_.plan.nodes[node].parent;
   const bool of_coordinator = parent == kMaker && input_.plan.nodes[node].sibling;
-  const bool of_helper = parent != kMaker && input_.plan.nodes[parent].process == TreeNode::kHelper;
   if (in_.pid != pid_namespace(node)) input_.pid_namespaces.leave(pid_namespace(node));
   in_.pid = pid_namespace(node);
   in_.time = in_.time_for_children;
   node_ = node;
-  enter_namespaces(node);
-  // A helper ends before its children do anything that takes long.
-  if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
+  if (!input_.plan.nodes[node].enters_late) enter_namespaces(node);
+  die_with_parent();
   if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
     fail(ECANCELED, "cr_restart has exited");
+}
+
+// When it has its credentials for now: with others that is lost. A helper ends before its children do
+// anything that takes long.
+void TreeRunner::die_with_parent() const {
+  const std::size_t parent = input_.plan.nodes[node_].parent;
+  const bool of_helper = parent != kMaker && input_.plan.nodes[parent].process == TreeNode::kHelper;
+  if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
 }
 
 // Of its pid namespace in its mount namespace: nobody is there before it.
@@ -380,6 +387,9 @@ void TreeRunner::take(std::size_t number) {
     case Kind::kSession:
       if (::setsid() < 0) fail_errno("cannot start a session");
       return input_.in_session(node_);
+    case Kind::kEnter:
+      enter_namespaces(node_);
+      return die_with_parent();
     case Kind::kGroup:
       return enter_group(step);
     case Kind::kSubreaper:
