@@ -13,6 +13,7 @@
  * The list of a request's participants is changed by the requester alone, who goes through it
  * without the lock that all participants have in common, and takes that for one at a time.
  */
+#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -69,6 +70,19 @@ static void notify_participant(struct cryo_request *req, struct cryo_proc *proc,
 static bool is_stopped(struct cryo_proc *proc)
 {
 	return READ_ONCE(proc->leader->signal->flags) & SIGNAL_STOP_STOPPED;
+}
+
+/*
+ * By its control group, as batch systems suspend jobs. A task frozen by a group of version 1 looks
+ * like one that is frozen because the machine suspends, but stays so once the requester runs again.
+ */
+static bool is_frozen(struct cryo_proc *proc, unsigned long told_at)
+{
+	struct task_struct *leader = proc->leader;
+
+	return cgroup_task_frozen(leader) ||
+	       (READ_ONCE(leader->__state) & TASK_FROZEN &&
+		time_after(jiffies, told_at + BUSY_JIFFIES));
 }
 
 /* Under the lock: is the thread that would answer still there? */
@@ -251,7 +265,7 @@ struct late_voter {
 	char note[CRYO_CLIENT_NOTE_MAX];
 	bool told;		/* has not even taken notice */
 	bool busy;		/* as it is still with an earlier one, and has been for long */
-	bool stopped;
+	const char *stopped;	/* is so, and does not answer; NULL: it could */
 };
 
 /* Counts the vote of @p. Returns whether it is missing, and @late then says of whom. */
@@ -276,7 +290,9 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p,
 		late->told = p->state == CRYO_PART_TOLD;
 		late->busy = late->told && p->busy &&
 			     time_after(jiffies, p->told_at + BUSY_JIFFIES);
-		late->stopped = is_stopped(p->proc);
+		late->stopped = is_stopped(p->proc) ? "stopped (SIGCONT continues it)" :
+				is_frozen(p->proc, p->told_at) ? "frozen by its control group" :
+				NULL;
 	} else if (p->vote == CRYO_VOTE_OMIT) {
 		leave_out(req, p->proc);
 	} else if (p->vote != CRYO_VOTE_READY) {
@@ -290,9 +306,9 @@ static void log_late_vote(struct cryo_request *req, const struct late_voter *lat
 {
 	cryo_log(&req->log, "pid %d (%s): was not ready for the checkpoint in time%s%s",
 		 late->pid, late->comm,
-		 late->stopped ? ": it is stopped" :
-		 late->told ? ": still busy with an earlier one" :
-		 late->note[0] ? ": " : "", late->told || late->stopped ? "" : late->note);
+		 late->stopped ? ": it is " : late->told ? ": still busy with an earlier one" :
+		 late->note[0] ? ": " : "",
+		 late->stopped ?: late->told ? "" : late->note);
 }
 
 /*
@@ -319,8 +335,8 @@ static int count_votes(struct cryo_request *req, bool in_time)
 			log_late_vote(req, &late);
 		} else if (late.stopped) {
 			cryo_log(&req->log,
-				 "pid %d (%s): has callbacks for checkpoints, and is stopped, so that they cannot run",
-				 late.pid, late.comm);
+				 "pid %d (%s): has callbacks for checkpoints, which cannot run: it is %s; --callbacks=no does without",
+				 late.pid, late.comm, late.stopped);
 			return -ETIMEDOUT;
 		} else if (late.busy) {
 			cryo_log(&req->log,
@@ -665,7 +681,7 @@ bool cryo_notify_ends_later(struct cryo_proc *proc)
 /* Under the lock: will its callbacks not come to an end by waiting? */
 static bool is_hopeless(struct cryo_participant *p)
 {
-	return !is_alive(p) || is_stopped(p->proc);
+	return !is_alive(p) || is_stopped(p->proc) || cgroup_task_frozen(p->proc->leader);
 }
 
 /*

@@ -14,6 +14,7 @@
 #include <linux/regset.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -53,6 +54,28 @@ static void member_free(struct cryo_rst_member *m)
 
 /* ---- parked ---- */
 
+/*
+ * A stop that the parent has been notified of, and has waited for, is not reported again: the process
+ * counts as stopped before its threads are. Unless it has received SIGCONT since, which cancels it.
+ */
+static void note_what_is_told(const struct cryo_resume *args)
+{
+	struct signal_struct *sig = current->signal;
+
+	spin_lock_irq(&current->sighand->siglock);
+	if (sig->flags & SIGNAL_GROUP_EXIT)
+		goto unlock;
+	if (args->flags & CRYO_RESUME_CONTINUED)
+		signal_set_stop_flags(sig, SIGNAL_STOP_CONTINUED);
+	if (args->flags & CRYO_RESUME_STOP_TOLD &&
+	    sigismember(&sig->shared_pending.signal, args->signal)) {
+		signal_set_stop_flags(sig, SIGNAL_STOP_STOPPED);
+		sig->group_exit_code = args->flags & CRYO_RESUME_STOP_WAITED ? 0 : args->signal;
+	}
+unlock:
+	spin_unlock_irq(&current->sighand->siglock);
+}
+
 /* What the leader does for the whole process once nothing of the restart's code runs any more. */
 static int finish_process(struct cryo_rst_member *m, const char **what)
 {
@@ -83,6 +106,8 @@ static int finish_process(struct cryo_rst_member *m, const char **what)
 		*what = "sending its signal";
 		err = kill_pid(task_tgid(current), args->signal, 0);
 	}
+	if (!err)
+		note_what_is_told(args);
 	return err;
 }
 
@@ -324,6 +349,9 @@ static int copy_resume(struct cryo_rst_member *m, void __user *arg)
 			     arg);
 	if (err)
 		return err;
+	if (m->args.flags & CRYO_RESUME_STOP_TOLD &&
+	    (m->args.signal <= 0 || m->args.signal > _NSIG || !sig_kernel_stop(m->args.signal)))
+		return -EINVAL;
 	if (m->args.flags & ~CRYO_RESUME_FLAGS || m->args.signal < 0 || m->args.signal > _NSIG ||
 	    m->args.death_signal > _NSIG || m->args.files_of < 0 || m->args.fs_of < 0)
 		return -EINVAL;

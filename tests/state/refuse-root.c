@@ -445,16 +445,6 @@ static pid_t idle_child(void)
 	return pid;
 }
 
-/* As a shell whose user has had it enter others, by a debugger. */
-static bool make_further_parent(void)
-{
-	pid_t child = idle_child();
-
-	CRT_SYS(unshare(CLONE_NEWUTS));
-	crt_expect("pid %d|a parent that entered other namespaces after forking the process is not supported", child);
-	return true;
-}
-
 /* As of unshare --pid without --fork. */
 static bool make_second_in_namespace(void)
 {
@@ -672,7 +662,6 @@ struct obstacle obstacles[] = {
 	{ .name = "foreign-directory", .make = make_foreign_directory, .alone = true },
 	{ .name = "own-namespaces", .make = make_own_namespaces, .alone = true },
 	{ .name = "pid-namespace-threads", .make = make_threads_of_pid_namespace, .alone = true },
-	{ .name = "further-parent", .make = make_further_parent, .alone = true },
 	{ .name = "second-in-namespace", .make = make_second_in_namespace, .alone = true },
 	{ .name = "network-device", .make = make_device_of_network, .alone = true },
 	{ .name = "fallback-tunnel", .make = make_fallback_tunnel, .alone = true },
@@ -687,5 +676,5 @@ const struct crt_test crt_test = {
 	.flags = CRT_REFUSE | CRT_ROOT,
 	.cases = "fanotify packet raw bpf block hugetlb hugetlb-written ioperm pid-namespace ipc-namespace foreign-queue mount-namespace "
 		 "foreign-root foreign-directory "
-		 "own-namespaces pid-namespace-threads further-parent second-in-namespace network-device fallback-tunnel",
+		 "own-namespaces pid-namespace-threads second-in-namespace network-device fallback-tunnel",
 };

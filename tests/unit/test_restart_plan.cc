@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -90,15 +91,17 @@ TEST("strays: there is room for as many as have not been waited for") {
   const SharedReport report(1);
   Ledger& ledger = report.ledger();
   for (pid_t pid = 1; pid <= 1000; ++pid) {
-    CHECK(note_stray(ledger, pid));
+    CHECK(note_stray(ledger, {pid, kOfCrRestart, SIGCHLD}));
     CHECK(forget_stray(ledger, pid) && !forget_stray(ledger, pid));
   }
-  for (pid_t pid = 1; pid <= static_cast<pid_t>(kMaxStrays); ++pid) CHECK(note_stray(ledger, pid, pid != 7));
-  CHECK(!note_stray(ledger, 5000));
+  for (pid_t pid = 1; pid <= static_cast<pid_t>(kMaxStrays); ++pid)
+    CHECK(note_stray(ledger, {pid, pid == 7 ? 3 : kOfCrRestart, SIGCHLD}));
+  CHECK(!note_stray(ledger, {5000, kOfCrRestart, SIGCHLD}));
   CHECK_EQ(strays_of(ledger).size(), kMaxStrays - 1);
   CHECK(!forget_stray(ledger, 7));  // somebody else's child
-  CHECK(strays_of(ledger, false) == std::vector<pid_t>{7});
-  CHECK(forget_stray(ledger, 7, false) && note_stray(ledger, 5000) && strays_of(ledger).size() == kMaxStrays);
+  CHECK(strays_of(ledger, 3).size() == 1 && strays_of(ledger, 3).front().pid == 7);
+  CHECK(forget_stray(ledger, 7, 3) && note_stray(ledger, {5000, kOfCrRestart, SIGCHLD}));
+  CHECK_EQ(strays_of(ledger).size(), kMaxStrays);
 }
 
 TEST("timers: what has become of one") {

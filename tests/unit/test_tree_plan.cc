@@ -252,15 +252,38 @@ TEST("tree: a group outside of a pid namespace that nobody is born in is named")
             "pid 13: cannot restore its process group 14: the group is not visible in its pid namespace"});
 }
 
-TEST("tree: a leader that has entered a user namespace since is named") {
-  Context context = context_of({{10, 2, 10, 3}, {11, 10, 11, 11}, {12, 10, 11, 11}});
+std::size_t step_of(const TreePlan& plan, TreeStep::Kind kind, pid_t actor, pid_t subject = 0) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    if (const TreeStep& step = plan.steps[i]; step.kind == kind && plan.nodes[step.actor].pid == actor &&
+                                              (subject == 0 || plan.nodes[step.subject].pid == subject))
+      return i;
+  return plan.steps.size();
+}
+
+TEST("tree: who has entered namespaces since does so after its forks") {
+  Context context = context_of({{10, 2, 10, 3}, {11, 10, 11, 11}, {12, 10, 11, 11}, {13, 11, 11, 11}});
   context.namespaces[8].head.type = CLONE_NEWUSER;
-  context.processes[1].namespaces.user = 8;
-  const std::vector<std::string> problems = plan_tree(context, {}).problems;
-  CHECK(
-      problems ==
-      std::vector<std::string>{
-          "pid 12: pid 11, from which it inherited its session, entered other namespaces after forking it"});
+  for (const std::size_t inside : {1, 3}) context.processes[inside].namespaces.user = 8;
+  const TreePlan plan = plan_tree(context, {});
+  CHECK(plan.problems.empty());
+  TreeKernel kernel(plan);
+  CHECK_EQ(kernel.play(), "");
+  CHECK_EQ(kernel.table().at(12).ppid, 10);
+  const std::size_t enters = step_of(plan, TreeStep::Kind::kEnter, 11);
+  CHECK(enters < plan.steps.size());
+  CHECK(enters < step_of(plan, TreeStep::Kind::kCreate, 11, 13));
+  for (std::size_t i = enters; i < plan.steps.size(); ++i)
+    CHECK(plan.steps[i].kind != TreeStep::Kind::kCreate || plan.nodes[plan.steps[i].subject].pid != 12);
+}
+
+TEST("tree: forks before and after it that do not go together are named") {
+  Context context = context_of({{10, 2, 10, 3}, {11, 10, 11, 11}, {12, 11, 11, 11}, {13, 11, 10, 3}});
+  context.namespaces[8].head.type = CLONE_NEWTIME;
+  context.processes[1].namespaces.time_for_children = 8;
+  context.processes[3].namespaces.time = context.processes[3].namespaces.time_for_children = 8;
+  CHECK(plan_tree(context, {}).problems ==
+        std::vector<std::string>{
+            "pid 13: pid 11, which has to fork it, is in other namespaces before and after that"});
 }
 
 TEST("tree: nobody is forked more than once where nobody is gone") {

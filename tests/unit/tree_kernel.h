@@ -77,6 +77,8 @@ class TreeKernel {
           if (other.pgid == actor.pid) return "setsid by a group leader";
         actor.pgid = actor.sid = actor.pid;
         return "";
+      case Kind::kEnter:
+        return "";
       case Kind::kGroup:
         return enter(actor, step.subject == 0 ? actor : table_.at(pid_[step.subject]),
                      step.id == 0 ? kRestartGroup : step.id);

@@ -95,7 +95,9 @@ std::vector<std::string> process_flag_names(std::uint32_t flags) {
                                   {CRYO_PROC_CHILD_SUBREAPER, "child-subreaper"},
                                   {CRYO_PROC_KEEPCAPS, "keep-capabilities"},
                                   {CRYO_PROC_ZOMBIE, "zombie"},
-                                  {CRYO_PROC_CONSENTED, "consented"}};
+                                  {CRYO_PROC_CONSENTED, "consented"},
+                                  {CRYO_PROC_STOP_WAITED, "stop-waited-for"},
+                                  {CRYO_PROC_CONTINUED, "continued"}};
   return bit_names(flags, kBits);
 }
 

@@ -473,7 +473,15 @@ struct cryo_ckpt_device {
 							 * holds */
 #define CRYO_RESUME_DUMPABLE		(1U << 5)	/* with LEADER: PR_SET_DUMPABLE of 1, when
 							 * @unmap_* is gone */
-#define CRYO_RESUME_FLAGS		((1U << 6) - 1)
+/*
+ * With LEADER, and a signal that stops in @signal: its parent has been notified of that by SIGCHLD,
+ * and is not notified again ...
+ */
+#define CRYO_RESUME_STOP_TOLD		(1U << 6)
+#define CRYO_RESUME_STOP_WAITED		(1U << 7)	/* ... and it has waited for it, too */
+#define CRYO_RESUME_CONTINUED		(1U << 8)	/* with LEADER: its parent may wait for
+							 * its SIGCONT */
+#define CRYO_RESUME_FLAGS		((1U << 9) - 1)
 
 /* What restart_syscall(2) does next: the kinds of struct restart_block. */
 #define CRYO_RESTART_NONE	0	/* EINTR, as do_no_restart_syscall() */

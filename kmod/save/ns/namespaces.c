@@ -170,7 +170,7 @@ int cryo_check_namespaces(struct cryo_capture *c, struct cryo_proc *p)
 	if (mounts && mounts->owner && !is_below_ours(mounts->owner))
 		cryo_refuse(c, p, "a mount namespace owned by a user namespace that is not below the requester's is not supported");
 	cryo_check_pid_namespaces(c, p, v->user);
-	cryo_check_parent(c, p, v);
+	cryo_check_parent(c, p);
 	if (v->ids.ipc)
 		err = cryo_ipc_note(c, p, v->ids.ipc);
 	if (err)

@@ -51,7 +51,7 @@ struct cryo_ns_view {
 };
 
 /* check_parent.c */
-void cryo_check_parent(struct cryo_capture *c, struct cryo_proc *p, const struct cryo_ns_view *v);
+void cryo_check_parent(struct cryo_capture *c, struct cryo_proc *p);
 
 /* pid_ns.c */
 /* Of a process that is in @user. */

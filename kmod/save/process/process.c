@@ -62,6 +62,10 @@ static u32 process_flags(struct cryo_proc *p)
 
 	if (sig->flags & SIGNAL_STOP_STOPPED)
 		flags |= CRYO_PROC_STOPPED;
+	if (sig->flags & SIGNAL_STOP_STOPPED && !sig->group_exit_code)
+		flags |= CRYO_PROC_STOP_WAITED;
+	if (sig->flags & SIGNAL_STOP_CONTINUED)
+		flags |= CRYO_PROC_CONTINUED;
 	p->no_new_privs = all_no_new_privs(p);
 	if (p->no_new_privs)
 		flags |= CRYO_PROC_NO_NEW_PRIVS;

@@ -52,7 +52,7 @@ std::vector<pid_t> OwnChildren::known() const {
   for (const Place& place : report_.places())
     if (const pid_t pid = __atomic_load_n(&place.pid, __ATOMIC_ACQUIRE); pid > 0) pids.push_back(pid);
   // A number that one has had may be another one's.
-  for (const pid_t pid : strays_of(report_.ledger())) pids.push_back(pid);
+  for (const Stray& stray : strays_of(report_.ledger())) pids.push_back(stray.pid);
   if (maker_ > 0 && !ended_.contains(maker_)) pids.push_back(maker_);
   return pids;
 }

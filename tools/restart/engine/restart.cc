@@ -381,8 +381,8 @@ pid_t Restart::Attempt::pid_of(const Process& process) const {
 void Restart::Attempt::take_away_others(pid_t root) {
   if (root != maker_) ::waitpid(maker_, nullptr, 0);
   // The pid of one that has been waited for may be that of a process of the job by now.
-  for (const pid_t stray : strays_of(report_.ledger()))
-    if (node_of(stray) == kMaker) ::waitpid(stray, nullptr, 0);
+  for (const Stray& stray : strays_of(report_.ledger()))
+    if (node_of(stray.pid) == kMaker) ::waitpid(stray.pid, nullptr, 0);
 }
 
 pid_t Restart::Attempt::run(const Findings& findings, const BeforeCommit& before_commit) {

@@ -52,6 +52,7 @@ class TreeRunner {
  private:
   void end_with_cr_restart() const;
   void wait_while(std::uint32_t& word, std::uint32_t value) const;
+  void take_strays() const;
   void wait_for_turn(std::size_t step);
   void pass_on(std::size_t step);
   void take(std::size_t number);
@@ -64,6 +65,7 @@ class TreeRunner {
   [[nodiscard]] pid_t number(pid_t id) const { return number_in(input_.context, in_.pid, id); }
   void begin_life(std::size_t node);
   void enter_namespaces(std::size_t node);
+  void die_with_parent() const;
   [[nodiscard]] bool is_first_there(std::size_t node) const;
   void enter_group(const TreeStep& step);
   void await(std::size_t node);
@@ -91,6 +93,17 @@ void TreeRunner::wait_while(std::uint32_t& word, std::uint32_t value) const {
     const timespec timeout{1, 0};
     ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout);
     end_with_cr_restart();
+    take_strays();
+  }
+}
+
+// Siblings of its children that got a wrong pid: nobody else can wait for them, and a pid that they have may
+// be that of another process of the job.
+void TreeRunner::take_strays() const {
+  for (const Stray& stray : strays_of(*input_.shared.ledger, static_cast<std::uint32_t>(node_))) {
+    ::waitpid(stray.pid, nullptr, __WALL);
+    (void)forget_stray(*input_.shared.ledger, stray.pid, stray.waiter);
+    forget(stray.signal);
   }
 }
 
@@ -99,6 +112,7 @@ void TreeRunner::wait_for_turn(std::size_t step) {
   // Steps are numbered from 1 there; 0 is no turn.
   for (std::uint32_t now; (now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE)) != step + 1;)
     wait_while(turn, now);
+  take_strays();
 }
 
 void TreeRunner::pass_on(std::size_t step) {
@@ -119,6 +133,7 @@ void TreeRunner::create(std::size_t node, std::size_t step) {
       .pid = number(wanted.pid),
       .exit_signal = wanted.exit_signal,
       .sibling = wanted.sibling,
+      .waiter = wanted.parent == kMaker ? kOfCrRestart : static_cast<std::uint32_t>(wanted.parent),
       .device_fd = input_.device_fd,
       .ledger = input_.shared.ledger,
       .new_pid_namespace = ns != in_.pid,
@@ -214,7 +229,7 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
     input_.namespaces.enter(in_, to);
     in_ = to;
     door = request;
-    door.parent_waits = !request.sibling;
+    if (!request.sibling) door.waiter = static_cast<std::uint32_t>(node_);
     door.sibling = true;
     const pid_t first = fork_with_pid(door);
     if (first == 0) return begin_life(node);
@@ -226,12 +241,12 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
     ::usleep(1000);
     end_with_cr_restart();
   }
-  if (request.sibling) return;  // cr_restart waits for it
-  ::waitpid(pid, nullptr, __WALL);
-  for (const pid_t stray : strays_of(*input_.shared.ledger, false)) {
-    ::waitpid(stray, nullptr, __WALL);
-    (void)forget_stray(*input_.shared.ledger, stray, false);
+  if (request.sibling) {
+    (void)note_stray(*input_.shared.ledger, {pid, request.waiter, request.exit_signal});
+    return;
   }
+  ::waitpid(pid, nullptr, __WALL);
+  take_strays();
   forget(request.exit_signal);
 }
 
@@ -245,16 +260,22 @@ std::uint32_t TreeRunner::pid_namespace(std::size_t node) const {
 void TreeRunner::begin_life(std::size_t node) {
   const std::size_t parent = input_.plan.nodes[node].parent;
   const bool of_coordinator = parent == kMaker && input_.plan.nodes[node].sibling;
-  const bool of_helper = parent != kMaker && input_.plan.nodes[parent].process == TreeNode::kHelper;
   if (in_.pid != pid_namespace(node)) input_.pid_namespaces.leave(pid_namespace(node));
   in_.pid = pid_namespace(node);
   in_.time = in_.time_for_children;
   node_ = node;
-  enter_namespaces(node);
-  // A helper ends before its children do anything that takes long.
-  if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
+  if (!input_.plan.nodes[node].enters_late) enter_namespaces(node);
+  die_with_parent();
   if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
     fail(ECANCELED, "cr_restart has exited");
+}
+
+// When it has its credentials for now: with others that is lost. A helper ends before its children do
+// anything that takes long.
+void TreeRunner::die_with_parent() const {
+  const std::size_t parent = input_.plan.nodes[node_].parent;
+  const bool of_helper = parent != kMaker && input_.plan.nodes[parent].process == TreeNode::kHelper;
+  if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
 }
 
 // Of its pid namespace in its mount namespace: no process is there before it.
@@ -366,6 +387,9 @@ void TreeRunner::take(std::size_t number) {
     case Kind::kSession:
       if (::setsid() < 0) fail_errno("cannot start a session");
       return input_.in_session(node_);
+    case Kind::kEnter:
+      enter_namespaces(node_);
+      return die_with_parent();
     case Kind::kGroup:
       return enter_group(step);
     case Kind::kSubreaper:
@@ -392,6 +416,7 @@ std::size_t TreeRunner::run(std::size_t first) {
     if (node_ == before) pass_on(number);
   }
   if (node_ != kMaker) wait_while(input_.shared.ledger->created, 0);
+  take_strays();
   return node_;
 }
 

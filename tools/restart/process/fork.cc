@@ -106,14 +106,15 @@ void take_away(const ForkRequest& request, pid_t stray) {
     ::waitpid(stray, nullptr, __WALL);
     return;
   }
-  // cr_restart waits for those before, and looks for them several times in this time.
-  for (int i = 0; !note_stray(*request.ledger, stray, !request.parent_waits); ++i) {
+  // Those before are waited for, and looked for several times in this time.
+  for (int i = 0; !note_stray(*request.ledger, {stray, request.waiter, request.exit_signal}); ++i) {
     constexpr int kLooks = 500;
     constexpr timespec kLook{0, 10000000};
     if (i == kLooks) fail(EBUSY, "too many processes were started on this machine");
     ::nanosleep(&kLook, nullptr);
   }
   ::kill(stray, SIGKILL);
+  wake_waiter(*request.ledger, request.waiter);
 }
 
 }  // namespace

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "restart/process/vm_child.h"
+#include "restart/stub/shared_report.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {
-
-struct Ledger;
 
 struct ForkRequest {
   pid_t pid = 0;                                 // 0: any
@@ -21,14 +20,14 @@ struct ForkRequest {
   const std::set<pid_t>* outer_taken = nullptr;  // and these, where cr_restart is
   int exit_signal = 0;                           // for the caller
   bool sibling = false;                          // a child of the caller's parent, which gets SIGCHLD
-  bool parent_waits = false;         // of a sibling: for its strays, which are not cr_restart's children then
-  std::uint64_t timer_slack_ns = 0;  // default timer slack; 0: as the caller's current one
-  int device_fd = -1;                // for the module's pid cursor, -1: none
-  Ledger* ledger;                    // of the strays
-  bool new_pid_namespace = false;    // of which it is the first process
-  std::vector<pid_t> outer{};        // its pids in the namespaces above the caller's, cr_restart's last
-  int handle_fd = -1;                // of the restart: to get these
-  VmChild* shared = nullptr;         // the child shares our memory, and begins there
+  std::uint32_t waiter = kOfCrRestart;           // of a sibling: the node of that parent
+  std::uint64_t timer_slack_ns = 0;              // default timer slack; 0: as the caller's current one
+  int device_fd = -1;                            // for the module's pid cursor, -1: none
+  Ledger* ledger;                                // of the strays
+  bool new_pid_namespace = false;                // of which it is the first process
+  std::vector<pid_t> outer{};  // its pids in the namespaces above the caller's, cr_restart's last
+  int handle_fd = -1;          // of the restart: to get these
+  VmChild* shared = nullptr;   // the child shares our memory, and begins there
   int tries = stub::kMaxTidTries;
 };
 

@@ -13,6 +13,7 @@
 
 #include "restart/common/findings.h"
 #include "restart/common/id_holder.h"
+#include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/process/tree_lineage.h"
 
@@ -24,6 +25,12 @@ using Kind = TreeStep::Kind;
 // The session, or the process group, that cr_restart runs in.
 constexpr pid_t kOuter = 0;
 constexpr int kMaxTries = 10;  // to have processes that share memory forked by one another
+
+// Of a child, before it enters any.
+cryo_namespaces at_birth(cryo_namespaces from) {
+  from.time = from.time_for_children;
+  return from;
+}
 
 cryo_shared_memory in_common(const cryo_shared_memory& a, const cryo_shared_memory& b) {
   return {a.mm == b.mm ? a.mm : 0, a.sighand == b.sighand ? a.sighand : 0};
@@ -68,7 +75,10 @@ class TreePlanner {
   void find_whole_parents();
   void find_early_groups();
   void tell_problem(std::size_t process);
-  void check_forker(std::size_t process);
+  void find_late_entries();
+  [[nodiscard]] bool can_be_born(std::size_t member, const cryo_namespaces& from) const;
+  void check_forker(std::size_t process, std::size_t by);
+  void enter_namespaces(std::size_t process);
 
   std::size_t add_node(TreeNode node);
   void step(Kind kind, std::size_t actor, std::size_t subject = 0, pid_t id = 0) {
@@ -102,10 +112,13 @@ class TreePlanner {
   std::vector<std::vector<std::size_t>> forked_;  // by each member of the lineage
   std::vector<cryo_shared_memory> memory_;        // of each member
   std::vector<bool> no_sibling_;                  // its forker is the parent of somebody below it
+  std::vector<bool> fits_;                        // can be forked from the namespaces of who forks it
+  std::set<std::size_t> entered_;                 // are in their namespaces
   std::set<std::size_t> early_;                   // in their group before they fork
   std::vector<std::size_t> node_;                 // of each member; kNobody: not yet
   std::vector<pid_t> group_;                      // by node: where it is so far
   std::vector<cryo_shared_memory> node_memory_;
+  std::vector<cryo_namespaces> in_;             // by node: where it is so far
   std::map<HelperKey, std::size_t> between_;    // helpers
   std::map<std::size_t, std::size_t> adopter_;  // by helper: the member that gets its children; or kNobody
   std::set<pid_t> groups_;                      // that there are
@@ -223,6 +236,7 @@ std::size_t TreePlanner::add_node(TreeNode node) {
   plan_.nodes.push_back(node);
   group_.push_back(kOuter);
   node_memory_.push_back({});
+  in_.push_back({});
   return plan_.nodes.size() - 1;
 }
 
@@ -234,6 +248,7 @@ std::size_t TreePlanner::add_child(std::size_t by, TreeNode node, const cryo_sha
   const std::size_t child = add_node(node);
   node_memory_[child] = memory;
   group_[child] = group_[by];
+  in_[child] = at_birth(in_[by]);
   step(Kind::kCreate, by, child);
   return child;
 }
@@ -283,27 +298,65 @@ TreeNode TreePlanner::place_process(std::size_t process) {
   return node;
 }
 
-// Of its parent, others ask.  A helper, or who is going to have exited, is where it is forked.
-void TreePlanner::check_forker(std::size_t process) {
-  std::size_t by = lineage_.forker[process];
-  const auto stays = [this](std::size_t member) {
-    return !is_process(member) || context_.processes[member].threads.empty();
-  };
-  while (by != kNobody && stays(by)) by = lineage_.forker[by];
-  if (!stays(process) && by != kNobody && by != kin_[process].parent &&
-      !can_be_forked(context_, context_.processes[by].namespaces, context_.processes[process].namespaces))
-    plan_.problems.push_back(fmt::format(
-        "pid {}: pid {}, from which it inherited its session, entered other namespaces after forking it",
-        head(process).pid, head(by).pid));
+// ---- namespaces -------------------------------------------------------------------------------
+
+// Can `member` be forked by who is in `from`, and all whom it forks by it?  Who has exited, or is gone, stays
+// where it is forked.
+bool TreePlanner::can_be_born(std::size_t member, const cryo_namespaces& from) const {
+  const bool enters = is_process(member) && !context_.processes[member].threads.empty();
+  if (enters && !can_be_forked(context_, from, context_.processes[member].namespaces)) return false;
+  return std::all_of(forked_[member].begin(), forked_[member].end(), [&](std::size_t child) {
+    return (enters && fits_[child]) || can_be_born(child, at_birth(from));
+  });
+}
+
+// Who has entered others after it had forked somebody does so once more.  Those forked last first: what fits
+// is not looked at again.
+void TreePlanner::find_late_entries() {
+  fits_.assign(forked_.size(), true);
+  if (context_.namespaces.empty()) return;
+  std::vector<std::size_t> downwards;
+  for (std::size_t member = 0; member < forked_.size(); ++member)
+    if (lineage_.forker[member] == kNobody) downwards.push_back(member);
+  for (std::size_t at = 0; at < downwards.size(); ++at)
+    for (const std::size_t child : forked_[downwards[at]]) downwards.push_back(child);
+  for (auto member = downwards.rbegin(); member != downwards.rend(); ++member) {
+    const std::size_t by = lineage_.forker[*member];
+    if (by != kNobody && is_process(by) && !context_.processes[by].threads.empty())
+      fits_[*member] = can_be_born(*member, context_.processes[by].namespaces);
+  }
+}
+
+void TreePlanner::check_forker(std::size_t process, std::size_t by) {
+  const cryo_namespaces& wanted = context_.processes[process].namespaces;
+  std::size_t above = lineage_.forker[process];
+  while (above != kNobody && !is_process(above)) above = lineage_.forker[above];
+  if (above == kNobody || context_.processes[process].threads.empty() ||
+      can_be_forked(context_, in_[by], wanted))
+    return;
+  plan_.problems.push_back(
+      fmt::format("pid {}: pid {}, which has to fork it, is in other namespaces before and after that",
+                  head(process).pid, head(above).pid));
+}
+
+void TreePlanner::enter_namespaces(std::size_t process) {
+  const std::size_t node = node_[process];
+  entered_.insert(process);
+  if (context_.processes[process].threads.empty()) return;
+  if (plan_.nodes[node].enters_late) step(Kind::kEnter, node);
+  in_[node] = context_.processes[process].namespaces;
 }
 
 void TreePlanner::create_process(std::size_t process) {
-  check_forker(process);
   const std::size_t forker = lineage_.forker[process];
-  const TreeNode wanted = place_process(process);
+  TreeNode wanted = place_process(process);
   const std::size_t by = wanted.sibling && forker != kNobody ? node_[forker] : wanted.parent;
+  check_forker(process, by);
+  wanted.enters_late = std::any_of(forked_[process].begin(), forked_[process].end(),
+                                   [this](std::size_t child) { return !fits_[child]; });
   const std::size_t node = add_child(by, wanted, context_.processes[process].shared_memory);
   node_[process] = node;
+  if (!wanted.enters_late) enter_namespaces(process);
   if (early_.contains(process) &&
       (group_of(process) == head(process).pid || groups_.contains(group_of(process))))
     enter_group(process, node);
@@ -338,9 +391,19 @@ void TreePlanner::create(std::size_t member) {
     create_gone(member);
 }
 
+// Of who enters its namespaces between them, those first that cannot come into being from there.
 void TreePlanner::create_children(std::size_t member, bool late) {
-  for (const std::size_t child : forked_[member])
-    if ((lineage_.birth[child] == member) == late) create(child);
+  std::vector<std::size_t> children, others;  // the latter after that
+  bool more = false;                          // of the former, in its session
+  for (const std::size_t child : forked_[member]) {
+    const bool now = (lineage_.birth[child] == member) == late;
+    if (now) (fits_[child] ? others : children).push_back(child);
+    more |= !now && !late && !fits_[child];
+  }
+  for (const std::size_t child : children) create(child);
+  if (is_process(member) && plan_.nodes[node_[member]].enters_late && !more && !entered_.contains(member))
+    enter_namespaces(member);
+  for (const std::size_t child : others) create(child);
 }
 
 // What is shared begins with one process, which nobody forks that has it already.
@@ -521,6 +584,7 @@ TreePlan TreePlanner::plan() {
   find_whole_parents();
   find_memories();
   find_early_groups();
+  find_late_entries();
   for (const std::size_t member : first) create(member);
   check_sharing();
   plan_groups();
@@ -624,11 +688,21 @@ bool is_below(const Context& context, std::uint32_t user, std::uint32_t top) {
   return true;
 }
 
+namespace {
+
+// Who is forked is in the one that its parent has for its children, and enters no other that was made for
+// some.
+bool can_have_time(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
+  return child.time == parent.time_for_children || (child.time != 0 && !is_for_children(context, child.time));
+}
+
+}  // namespace
+
 bool can_be_forked(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
   const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
   return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
          !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
-         !back(parent.time, child.time) && !back(parent.mnt, child.mnt);
+         !back(parent.mnt, child.mnt) && can_have_time(context, parent, child);
 }
 
 }  // namespace cryo

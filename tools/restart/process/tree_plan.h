@@ -36,12 +36,14 @@ struct TreeNode {
   int exit_signal = 0;            // at first
   bool shares_memory = false;     // with whoever forks it
   bool shares_handlers = false;
+  bool enters_late = false;  // its namespaces: by a step of its own, and not as the first it does
 };
 
 struct TreeStep {
   enum class Kind {
     kCreate,     // `actor` forks node `subject`, its child or that of its parent
     kSession,    // `actor` starts a session
+    kEnter,      // `actor` enters its namespaces, which it could not do before it forked some of its children
     kGroup,      // `actor` enters process group `id`, or puts its child `subject` there
     kSubreaper,  // `actor` becomes the one that orphans below it go to; `id` is 0: it no longer is
     kSignal,     // `actor` gets the exit signal `id`

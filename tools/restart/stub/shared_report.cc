@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/stub/shared_report.h"
 
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -54,28 +56,37 @@ Place* places_of(Ledger* ledger) {
   return reinterpret_cast<Place*>(ledger + 1);
 }
 
-bool note_stray(Ledger& ledger, pid_t stray, bool own) {
-  for (std::int32_t& place : ledger.strays) {
-    if (__atomic_load_n(&place, __ATOMIC_ACQUIRE) != 0) continue;
-    __atomic_store_n(&place, own ? stray : -stray, __ATOMIC_RELEASE);
+bool note_stray(Ledger& ledger, const Stray& stray) {
+  for (Stray& place : ledger.strays) {
+    if (__atomic_load_n(&place.pid, __ATOMIC_ACQUIRE) != 0) continue;
+    place.waiter = stray.waiter;
+    place.signal = stray.signal;
+    __atomic_store_n(&place.pid, stray.pid, __ATOMIC_RELEASE);
     return true;
   }
   return false;
 }
 
-std::vector<pid_t> strays_of(const Ledger& ledger, bool own) {
-  std::vector<pid_t> pids;
-  for (const std::int32_t& place : ledger.strays)
-    if (const pid_t pid = __atomic_load_n(&place, __ATOMIC_ACQUIRE); own ? pid > 0 : pid < 0)
-      pids.push_back(std::abs(pid));
-  return pids;
+void wake_waiter(Ledger& ledger, std::uint32_t waiter) {
+  if (waiter == kOfCrRestart) return;
+  for (std::uint32_t* const word : {&places_of(&ledger)[waiter].turn, &ledger.created})
+    ::syscall(SYS_futex, word, FUTEX_WAKE, 0x7fffffff);
 }
 
-bool forget_stray(Ledger& ledger, pid_t stray, bool own) {
-  for (std::int32_t& place : ledger.strays)
-    if (std::int32_t pid = own ? stray : -stray;
-        __atomic_compare_exchange_n(&place, &pid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-      return true;
+std::vector<Stray> strays_of(const Ledger& ledger, std::uint32_t waiter) {
+  std::vector<Stray> strays;
+  for (const Stray& place : ledger.strays)
+    if (const pid_t pid = __atomic_load_n(&place.pid, __ATOMIC_ACQUIRE); pid != 0 && place.waiter == waiter)
+      strays.push_back({pid, waiter, place.signal});
+  return strays;
+}
+
+bool forget_stray(Ledger& ledger, pid_t stray, std::uint32_t waiter) {
+  for (Stray& place : ledger.strays) {
+    if (__atomic_load_n(&place.pid, __ATOMIC_ACQUIRE) != stray || place.waiter != waiter) continue;
+    __atomic_store_n(&place.pid, 0, __ATOMIC_RELEASE);
+    return true;
+  }
   return false;
 }
 

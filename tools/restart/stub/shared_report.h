@@ -18,6 +18,14 @@
 namespace cryo {
 
 inline constexpr std::uint32_t kMaxStrays = 256;
+inline constexpr std::uint32_t kOfCrRestart = ~0U;
+
+// A process that got a wrong pid and ended at once.
+struct Stray {
+  std::int32_t pid;      // where who waits for it is; 0: room
+  std::uint32_t waiter;  // whose child it is: that node of the tree, or kOfCrRestart
+  std::int32_t signal;   // by which that one has been told of its end
+};
 
 struct Ledger {
   std::uint32_t created;     // 1: all processes exist
@@ -26,9 +34,7 @@ struct Ledger {
   std::uint32_t locked;      // LedgerLock
   std::uint32_t ending;      // 1: cr_restart is about to kill all of them, and nothing new is to be made
   std::uint32_t deferring;   // DeathDeferred: processes that cr_restart waits for before it does
-  // Children of cr_restart that got a wrong pid and ended at once; of somebody else, who waits for them: less
-  // than 0.  0: room.
-  std::int32_t strays[kMaxStrays];
+  Stray strays[kMaxStrays];
   char text[2000];          // stub::Step::kPrepare: the whole message
   std::uint32_t paths_len;  // bytes of them in use
   // Made by the restart, each ended by NUL: removed when it fails.
@@ -37,12 +43,14 @@ struct Ledger {
 };
 [[nodiscard]] std::span<char> paths_of(Ledger& ledger);
 
-// By whoever has forked it, one process at a time.  `own`: a child of cr_restart.  False: there is room for
-// no more until those that are there have been waited for.
-[[nodiscard]] bool note_stray(Ledger& ledger, pid_t stray, bool own = true);
-[[nodiscard]] std::vector<pid_t> strays_of(const Ledger& ledger, bool own = true);
+// By whoever has forked it, one process at a time.  False: there is room for no more until those that are
+// there have been waited for.
+[[nodiscard]] bool note_stray(Ledger& ledger, const Stray& stray);
+// Whoever is to wait for one, and waits for something else.
+void wake_waiter(Ledger& ledger, std::uint32_t waiter);
+[[nodiscard]] std::vector<Stray> strays_of(const Ledger& ledger, std::uint32_t waiter = kOfCrRestart);
 // By its parent, when it has waited for it: false for any other process.
-bool forget_stray(Ledger& ledger, pid_t stray, bool own = true);
+bool forget_stray(Ledger& ledger, pid_t stray, std::uint32_t waiter = kOfCrRestart);
 
 // One process in it.
 struct Place {

@@ -149,6 +149,7 @@ class ThreadPlanner {
   [[nodiscard]] std::vector<Regset> regsets() const;
   [[nodiscard]] cryo_resume* resume();
   void share_tables(cryo_resume& resume) const;
+  [[nodiscard]] std::uint32_t what_parent_knows() const;
 
   const ThreadPlanInput& input_;
   const CpuMask& job_cpus_;
@@ -222,6 +223,18 @@ void ThreadPlanner::plan_pending() {
   }
 }
 
+// Of a stop, or that it goes on, if the parent is one of the job: any other is a new one, that knows nothing.
+// Who runs callbacks first has not stopped yet.
+std::uint32_t ThreadPlanner::what_parent_knows() const {
+  const std::uint32_t flags = input_.process.head.flags;
+  const auto is_parent = [this](const Process& other) { return other.head.pid == input_.process.head.ppid; };
+  const auto& processes = input_.context.processes;
+  if (!input_.holders.empty() || std::none_of(processes.begin(), processes.end(), is_parent)) return 0;
+  const std::uint32_t continued = flags & CRYO_PROC_CONTINUED ? CRYO_RESUME_CONTINUED : 0;
+  if (!(flags & CRYO_PROC_STOPPED)) return continued;
+  return CRYO_RESUME_STOP_TOLD | (flags & CRYO_PROC_STOP_WAITED ? CRYO_RESUME_STOP_WAITED : 0);
+}
+
 // The numbers are names for the module: those that say the same get the same.
 void ThreadPlanner::share_tables(cryo_resume& resume) const {
   const cryo_shared_tables& shared = input_.process.shared;
@@ -274,6 +287,7 @@ cryo_resume* ThreadPlanner::resume() {
     if (input_.process.head.dumpable == 1) resume->flags |= CRYO_RESUME_DUMPABLE;
     if (input_.process.head.flags & CRYO_PROC_STOPPED)
       resume->signal = stop_signal(input_.process, ::getpid());
+    resume->flags |= what_parent_knows();
   }
   return resume;
 }
