@@ -55,8 +55,9 @@ static void member_free(struct cryo_rst_member *m)
 /* ---- parked ---- */
 
 /*
- * A stop that the parent has been notified of, and has waited for, is not reported again: the process
- * counts as stopped before its threads are. Unless it has received SIGCONT since, which cancels it.
+ * A stop that the parent has been notified of, and has waited for, is not reported again: the
+ * process counts as stopped before its threads are. Unless it has received SIGCONT since, which
+ * cancels it.
  */
 static void note_what_is_told(const struct cryo_resume *args)
 {
