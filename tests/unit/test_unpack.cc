@@ -13,8 +13,8 @@
 #include <memory>
 #include <thread>
 
-#include "base/crew.h"
 #include "base/processors.h"
+#include "base/thread_pool.h"
 #include "context/frame_scanner.h"
 #include "context/seek_table.h"
 #include "context/source.h"
@@ -409,21 +409,21 @@ TEST("where frames end is found without decompressing them, however the stream i
   }
 }
 
-TEST("a crew: all work is done, and the first error ends all and is told") {
+TEST("a thread pool: all work is done, and the first error ends all and is told") {
   std::atomic<int> done = 0;
   std::atomic<int> stops = 0;
-  Crew crew([&] { ++stops; });
-  for (int i = 0; i < 3; ++i) CHECK(crew.start([&] { ++done; }));
-  crew.run([&] { ++done; });
-  crew.join();
+  ThreadPool pool([&] { ++stops; });
+  for (int i = 0; i < 3; ++i) CHECK(pool.start([&] { ++done; }));
+  pool.run([&] { ++done; });
+  pool.join();
   CHECK_EQ(done.load(), 4);
   CHECK_EQ(stops.load(), 0);
   for (int i = 0; i < 3; ++i)
-    CHECK(crew.start([&] {
+    CHECK(pool.start([&] {
       while (stops == 0) std::this_thread::yield();
     }));
-  crew.run([] { fail(ENOSPC, "no more room"); });
-  CHECK_ERROR(ENOSPC, "no more room", crew.join());
+  pool.run([] { fail(ENOSPC, "no more room"); });
+  CHECK_ERROR(ENOSPC, "no more room", pool.join());
   CHECK_EQ(stops.load(), 1);
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/crew.h"
 #include "base/processors.h"
+#include "base/thread_pool.h"
 
 namespace cryo {
 namespace {
@@ -21,11 +21,11 @@ void for_each_in_parallel(std::size_t count, const std::function<void(std::size_
     for (std::size_t i = next++; i < count; i = next++) work(i);
   };
   const std::size_t threads = std::min(count / kLeastForThread, processors());
-  Crew crew([&] { next = count; });
+  ThreadPool pool([&] { next = count; });
   for (std::size_t i = 1; i < threads; ++i)
-    if (!crew.start(take_turns)) break;
-  crew.run(take_turns);
-  crew.join();
+    if (!pool.start(take_turns)) break;
+  pool.run(take_turns);
+  pool.join();
 }
 
 }  // namespace cryo

@@ -6,7 +6,7 @@
 namespace cryo {
 
 FramePool::FramePool(const TemporaryFile& copy, const std::string& name)
-    : copy_(copy), name_(name), most_threads_(processors()), crew_([this] { stop(); }) {}
+    : copy_(copy), name_(name), most_threads_(processors()), pool_([this] { stop(); }) {}
 
 void FramePool::stop() {
   const std::lock_guard lock(mutex_);
@@ -21,7 +21,7 @@ void FramePool::finish() {
     ended_ = true;
     changed_.notify_all();
   }
-  crew_.join();
+  pool_.join();
 }
 
 // Another one starts while all have something to do.
@@ -30,7 +30,7 @@ bool FramePool::has_thread() {
     const std::lock_guard lock(mutex_);
     if (threads_ == most_threads_ || idle_ > frames_.size()) return threads_ != 0;
   }
-  if (crew_.start([this] { unpack(); }))
+  if (pool_.start([this] { unpack(); }))
     ++threads_;
   else
     most_threads_ = threads_;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/crew.h"
+#include "base/thread_pool.h"
 #include "context/temporary.h"
 #include "context/unpack.h"
 
@@ -45,7 +45,7 @@ class FramePool {
   std::size_t idle_ = 0;
   bool ended_ = false;
   bool stopped_ = false;
-  Crew crew_;  // last: its threads use all the others
+  ThreadPool pool_;  // last: its threads use all the others
 };
 
 }  // namespace cryo

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <mutex>
 
-#include "base/crew.h"
 #include "base/error.h"
 #include "base/processors.h"
+#include "base/thread_pool.h"
 #include "context/read_at.h"
 
 namespace cryo {
@@ -109,11 +109,11 @@ void unpack_frames(int fd, std::uint64_t start, std::span<const FrameSizes> fram
                    const std::string& name) {
   FrameQueue queue(start, frames);
   const auto work = [&] { unpack_from(fd, queue, copy, name); };
-  Crew crew([&queue] { queue.stop(); });
+  ThreadPool pool([&queue] { queue.stop(); });
   for (std::size_t others = std::min(processors(), frames.size()); others > 1; --others)
-    if (!crew.start(work)) break;
-  crew.run(work);
-  crew.join();
+    if (!pool.start(work)) break;
+  pool.run(work);
+  pool.join();
 }
 
 }  // namespace cryo

@@ -59,38 +59,38 @@ Compressor::Compressor(int out, std::string name, const Compression& how, bool s
       window_log_(how.window_log),
       piece_bytes_(piece_bytes_for(how)),
       most_workers_(threads),
-      conveyor_(pieces_for(most_workers_, piece_bytes_), piece_bytes_),
-      inlet_("compress " + file_.name()) {
+      pipeline_(pieces_for(most_workers_, piece_bytes_), piece_bytes_),
+      pipe_("compress " + file_.name()) {
   if (!how.level) control_.emplace(std::max(kSmallestRound, most_workers_));
   level_ = how.level ? *how.level : control_->level();
-  inlet_.start([this] { run(); });
+  pipe_.start([this] { run(); });
 }
 
 void Compressor::run() {
-  Crew crew([this] { conveyor_.stop(); });
-  if (!crew.start([this] { write_frames(); }))
+  ThreadPool pool([this] { pipeline_.stop(); });
+  if (!pool.start([this] { write_frames(); }))
     fail(EAGAIN, "cannot start a thread to write {}", file_.name());
-  crew.run([this, &crew] { read_pieces(crew); });
-  crew.join();
+  pool.run([this, &pool] { read_pieces(pool); });
+  pool.join();
 }
 
 // An empty stream, too, has a frame: no file is without.
-void Compressor::read_pieces(Crew& crew) {
+void Compressor::read_pieces(ThreadPool& pool) {
   bool more = true;
   for (bool first = true; more; first = false) {
-    Piece* piece = conveyor_.empty_piece();
+    Piece* piece = pipeline_.empty_piece();
     if (piece == nullptr) return;
     more = fill(*piece);
-    if ((first || piece->size != 0) && conveyor_.put(piece)) add_worker(crew);
+    if ((first || piece->size != 0) && pipeline_.put(piece)) add_worker(pool);
   }
-  conveyor_.end();
+  pipeline_.end();
 }
 
 // False at the end of the stream.
 bool Compressor::fill(Piece& piece) {
   const std::span<std::byte> room(piece.room.get(), piece_bytes_);
   for (piece.size = 0; piece.size < room.size();) {
-    const std::size_t got = inlet_.read(room.subspan(piece.size));
+    const std::size_t got = pipe_.read(room.subspan(piece.size));
     if (got == 0) return false;
     piece.size += got;
   }
@@ -98,9 +98,9 @@ bool Compressor::fill(Piece& piece) {
 }
 
 // Threads, and the memory that each takes, come when those there are do not suffice.
-void Compressor::add_worker(Crew& crew) {
+void Compressor::add_worker(ThreadPool& pool) {
   if (workers_ == most_workers_) return;
-  if (crew.start([this] { compress_pieces(); }))
+  if (pool.start([this] { compress_pieces(); }))
     ++workers_;
   else if (workers_ == 0)
     fail(EAGAIN, "cannot start a thread to compress {}", file_.name());
@@ -127,11 +127,11 @@ void Compressor::set(ZSTD_CCtx& context, ZSTD_cParameter parameter, int value, c
 
 void Compressor::compress_pieces() {
   const Context context = make_context();
-  while (Piece* piece = conveyor_.piece_to_work_on()) {
+  while (Piece* piece = pipeline_.piece_to_work_on()) {
     piece->level = level_;
     set(*context, ZSTD_c_compressionLevel, piece->level, "level");
     compress(*context, *piece);
-    conveyor_.done(piece);
+    pipeline_.done(piece);
   }
 }
 
@@ -141,7 +141,7 @@ void Compressor::compress(ZSTD_CCtx& context, Piece& piece) const {
   ::ZSTD_CCtx_setPledgedSrcSize(&context, piece.size);
   ZSTD_inBuffer in{piece.room.get(), 0, 0};
   for (bool complete = false; !complete;) {
-    inlet_.check_cancelled();
+    pipe_.check_cancelled();
     if (in.pos == in.size) in.size = std::min(in.size + kStepBytes, piece.size);
     const std::size_t before = piece.frame.size();
     piece.frame.resize(before + ::ZSTD_CStreamOutSize());
@@ -157,20 +157,20 @@ void Compressor::compress(ZSTD_CCtx& context, Piece& piece) const {
 void Compressor::write_frames() {
   using Clock = std::chrono::steady_clock;
   auto then = Clock::now();
-  while (Piece* piece = conveyor_.piece_to_write()) {
+  while (Piece* piece = pipeline_.piece_to_write()) {
     const auto ready = Clock::now();
-    inlet_.check_cancelled();
+    pipe_.check_cancelled();
     file_.append(piece->frame, piece->size);
     const auto written = Clock::now();
     ++frames_[piece->level];
     if (control_) {
-      control_->note(piece->level, {ready - then, written - ready, conveyor_.take_blocked()});
+      control_->note(piece->level, {ready - then, written - ready, pipeline_.take_blocked()});
       level_ = control_->level();
     }
     then = written;
-    conveyor_.written(piece);
+    pipeline_.written(piece);
   }
-  if (!conveyor_.stopped()) file_.finish();
+  if (!pipeline_.stopped()) file_.finish();
 }
 
 std::string Compressor::summary() const {

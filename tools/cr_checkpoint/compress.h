@@ -13,13 +13,13 @@
 #include <optional>
 #include <string>
 
-#include "base/crew.h"
 #include "base/processors.h"
-#include "cr_checkpoint/conveyor.h"
+#include "base/thread_pool.h"
 #include "cr_checkpoint/frame_file.h"
-#include "cr_checkpoint/inlet.h"
 #include "cr_checkpoint/level.h"
 #include "cr_checkpoint/options.h"
+#include "cr_checkpoint/ordered_pipeline.h"
+#include "cr_checkpoint/pipe_consumer.h"
 
 namespace cryo {
 
@@ -33,11 +33,11 @@ class Compressor {
   Compressor(int out, std::string name, const Compression& how, bool synced,
              std::size_t threads = processors());
 
-  // See Inlet.
-  [[nodiscard]] int input() const { return inlet_.input(); }
-  void finish() { inlet_.finish(); }
-  void stop() noexcept { inlet_.stop(); }
-  void cancel() noexcept { inlet_.cancel(); }
+  // See PipeConsumer.
+  [[nodiscard]] int input() const { return pipe_.input(); }
+  void finish() { pipe_.finish(); }
+  void stop() noexcept { pipe_.stop(); }
+  void cancel() noexcept { pipe_.cancel(); }
 
   // After finish(): "compressed from 256.0 MiB to 93.1 MiB, at level 3, by 2 threads".
   [[nodiscard]] std::string summary() const;
@@ -48,11 +48,11 @@ class Compressor {
   };
   using Context = std::unique_ptr<ZSTD_CCtx, FreeContext>;
 
-  // The inlet's thread, which has these others.
+  // The pipe's thread, which has these others.
   void run();
-  void read_pieces(Crew& crew);
+  void read_pieces(ThreadPool& pool);
   bool fill(Piece& piece);
-  void add_worker(Crew& crew);
+  void add_worker(ThreadPool& pool);
   // Workers.
   void compress_pieces();
   [[nodiscard]] Context make_context() const;
@@ -66,11 +66,11 @@ class Compressor {
   std::size_t piece_bytes_;
   std::size_t most_workers_;
   std::size_t workers_ = 0;
-  Conveyor conveyor_;
+  OrderedPipeline pipeline_;
   std::optional<LevelControl> control_;  // of the thread that writes
   std::atomic<int> level_;               // for the next frame
   std::map<int, std::uint64_t> frames_;  // at each level
-  Inlet inlet_;                          // last: its thread uses all the others
+  PipeConsumer pipe_;                    // last: its thread uses all the others
 };
 
 }  // namespace cryo

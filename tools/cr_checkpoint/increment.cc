@@ -9,10 +9,10 @@ Increment::Increment(const Parent& parent, std::vector<Ancestor> names, int out,
     : names_(std::move(names)),
       output_(out, name),
       delta_(
-          parent, names_, [this](std::span<std::byte> to) { return inlet_.read(to); },
+          parent, names_, [this](std::span<std::byte> to) { return pipe_.read(to); },
           [this](std::span<const std::byte> data) { output_.write(data); }),
-      inlet_("compare with the parent of " + name) {
-  inlet_.start([this] {
+      pipe_("compare with the parent of " + name) {
+  pipe_.start([this] {
     delta_.run();
     output_.flush();
   });

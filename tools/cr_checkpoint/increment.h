@@ -7,8 +7,8 @@
 
 #include "base/output.h"
 #include "cr_checkpoint/delta.h"
-#include "cr_checkpoint/inlet.h"
 #include "cr_checkpoint/parent.h"
+#include "cr_checkpoint/pipe_consumer.h"
 
 namespace cryo {
 
@@ -18,11 +18,11 @@ class Increment {
   // messages call that.
   Increment(const Parent& parent, std::vector<Ancestor> names, int out, const std::string& name);
 
-  // See Inlet.
-  [[nodiscard]] int input() const { return inlet_.input(); }
-  void finish() { inlet_.finish(); }
-  void stop() noexcept { inlet_.stop(); }
-  void cancel() noexcept { inlet_.cancel(); }
+  // See PipeConsumer.
+  [[nodiscard]] int input() const { return pipe_.input(); }
+  void finish() { pipe_.finish(); }
+  void stop() noexcept { pipe_.stop(); }
+  void cancel() noexcept { pipe_.cancel(); }
 
   // Once finished.
   [[nodiscard]] std::uint64_t own_pages() const { return delta_.own_pages(); }
@@ -34,7 +34,7 @@ class Increment {
   std::vector<Ancestor> names_;
   Output output_;
   Delta delta_;
-  Inlet inlet_;  // last: its thread uses all the others
+  PipeConsumer pipe_;  // last: its thread uses all the others
 };
 
 }  // namespace cryo

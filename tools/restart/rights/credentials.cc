@@ -251,12 +251,12 @@ std::vector<std::string> credential_problems(const CredentialChange& change) {
   return problems;
 }
 
-void plan_capabilities(CallList& calls, Room& room, std::uint64_t effective, std::uint64_t permitted,
+void plan_capabilities(CallList& calls, Arena& arena, std::uint64_t effective, std::uint64_t permitted,
                        std::uint64_t inheritable) {
-  auto* header = room.array<__user_cap_header_struct>(1);
+  auto* header = arena.array<__user_cap_header_struct>(1);
   header->version = _LINUX_CAPABILITY_VERSION_3;
   header->pid = 0;
-  auto* data = room.array<__user_cap_data_struct>(_LINUX_CAPABILITY_U32S_3);
+  auto* data = arena.array<__user_cap_data_struct>(_LINUX_CAPABILITY_U32S_3);
   for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i) {
     data[i].effective = static_cast<__u32>(effective >> (32 * i));
     data[i].permitted = static_cast<__u32>(permitted >> (32 * i));
@@ -265,7 +265,7 @@ void plan_capabilities(CallList& calls, Room& room, std::uint64_t effective, std
   calls.add(kCredentialsStep, 6, SYS_capset, header, data);
 }
 
-void plan_credentials(const CredentialChange& change, CallList& calls, Room& room) {
+void plan_credentials(const CredentialChange& change, CallList& calls, Arena& arena) {
   if (!change.to) return;
   const cryo_creds& own = change.own.head;
   const cryo_creds& to = change.to->head;
@@ -273,16 +273,16 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   calls.add(kCredentialsStep, 0, SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0, 0);
   // What is inheritable may lie outside of the bounding set, but gets there only while it is in that.
   if ((to.cap_inheritable & ~own.cap_inheritable & ~to.cap_bset) != 0)
-    plan_capabilities(calls, room, own.cap_effective, own.cap_permitted, to.cap_inheritable);
+    plan_capabilities(calls, arena, own.cap_effective, own.cap_permitted, to.cap_inheritable);
   for (int cap = 0; cap <= kLastCapability; ++cap)
     if ((own.cap_bset & ~to.cap_bset) >> cap & 1)
       calls.add(kCredentialsStep, 1, SYS_prctl, PR_CAPBSET_DROP, cap, 0, 0, 0);
   if (change.to->groups != change.own.groups)
-    calls.add(kCredentialsStep, 2, SYS_setgroups, change.to->groups.size(), room.copy(change.to->groups));
+    calls.add(kCredentialsStep, 2, SYS_setgroups, change.to->groups.size(), arena.copy(change.to->groups));
   calls.add(kCredentialsStep, 3, SYS_setresgid, to.gid, to.egid, to.sgid);
   calls.add(kCredentialsStep, 4, SYS_setresuid, to.uid, to.euid, to.suid);
   // What was permitted still is; use it for the rest.
-  plan_capabilities(calls, room, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
+  plan_capabilities(calls, arena, own.cap_permitted, own.cap_permitted, to.cap_inheritable);
   calls.add(kCredentialsStep, 3, SYS_setfsgid, to.fsgid);  // answers with the old one: ask again
   calls.expect(stub::Expect::kArgument0, kCredentialsStep, 3, SYS_setfsgid, to.fsgid);
   calls.add(kCredentialsStep, 4, SYS_setfsuid, to.fsuid);
@@ -297,7 +297,7 @@ void plan_credentials(const CredentialChange& change, CallList& calls, Room& roo
   else
     calls.add(kCredentialsStep, 5, SYS_prctl, PR_SET_KEEPCAPS, (to.securebits & SECBIT_KEEP_CAPS) ? 1 : 0, 0,
               0, 0);
-  plan_capabilities(calls, room, to.cap_effective, to.cap_permitted, to.cap_inheritable);
+  plan_capabilities(calls, arena, to.cap_effective, to.cap_permitted, to.cap_inheritable);
 }
 
 // Who may not set any would lose one that he still needs.
@@ -307,9 +307,9 @@ void plan_real_user(const CredentialChange& change, CallList& calls) {
 }
 
 void set_credentials(const CredentialChange& change) {
-  HeapRoom room;
+  HeapArena arena;
   CallList list;
-  plan_credentials(change, list, room);
+  plan_credentials(change, list, arena);
   for (const stub::Call& call : list.calls()) {
     const std::uint64_t* a = call.args;
     const long result = ::syscall(call.number, a[0], a[1], a[2], a[3], a[4], a[5]);

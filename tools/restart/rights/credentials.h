@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "context/model.h"
+#include "restart/stub/arena.h"
 #include "restart/stub/calls.h"
-#include "restart/stub/room.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {
@@ -66,12 +66,12 @@ void take_own_groups(Context& context, const Creds& own);
 [[nodiscard]] std::vector<std::string> credential_problems(const CredentialChange& change);
 
 // For one thread: credentials belong to threads, and these are raw system calls.
-void plan_credentials(const CredentialChange& change, CallList& calls, Room& room);
+void plan_credentials(const CredentialChange& change, CallList& calls, Arena& arena);
 // Before that: the real user id, to whom timers and signals that wait are charged.
 void plan_real_user(const CredentialChange& change, CallList& calls);
 
 // capset(2), for the calling thread.
-void plan_capabilities(CallList& calls, Room& room, std::uint64_t effective, std::uint64_t permitted,
+void plan_capabilities(CallList& calls, Arena& arena, std::uint64_t effective, std::uint64_t permitted,
                        std::uint64_t inheritable);
 
 // What plan_credentials() plans, done at once, for the calling thread.  Throws Error.

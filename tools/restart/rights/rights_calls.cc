@@ -39,43 +39,43 @@ void plan_file_ids(std::uint32_t uid, std::uint32_t gid, CallList& calls) {
 }
 
 // What went with the effective user.
-void plan_all_capabilities(const cryo_creds& own, CallList& calls, Room& room) {
-  plan_capabilities(calls, room, own.cap_permitted, own.cap_permitted, own.cap_inheritable);
+void plan_all_capabilities(const cryo_creds& own, CallList& calls, Arena& arena) {
+  plan_capabilities(calls, arena, own.cap_permitted, own.cap_permitted, own.cap_inheritable);
 }
 
 }  // namespace
 
-void plan_rights_taken(const Rights& rights, const Creds& own, CallList& calls, Room& room) {
+void plan_rights_taken(const Rights& rights, const Creds& own, CallList& calls, Arena& arena) {
   const cryo_creds& head = own.head;
   const Difference difference = difference_of(rights, own);
   if (!difference.any) return;
-  plan_all_capabilities(head, calls, room);
+  plan_all_capabilities(head, calls, arena);
   if (difference.groups)
-    calls.add(kCredentialsStep, 2, SYS_setgroups, rights.groups->size(), room.copy(*rights.groups));
+    calls.add(kCredentialsStep, 2, SYS_setgroups, rights.groups->size(), arena.copy(*rights.groups));
   if (difference.ids) {
     calls.add(kCredentialsStep, 3, SYS_setresgid, kKeepId, rights.ids->egid, kKeepId);
     calls.add(kCredentialsStep, 4, SYS_setresuid, kKeepId, rights.ids->euid,
               head.suid == 0 ? kKeepId : head.euid);
-    plan_all_capabilities(head, calls, room);
+    plan_all_capabilities(head, calls, arena);
   }
   plan_file_ids(rights.uid, rights.gid, calls);
-  plan_capabilities(calls, room, difference.capabilities, head.cap_permitted, head.cap_inheritable);
+  plan_capabilities(calls, arena, difference.capabilities, head.cap_permitted, head.cap_inheritable);
 }
 
-void plan_rights_back(const Rights& rights, const Creds& own, CallList& calls, Room& room) {
+void plan_rights_back(const Rights& rights, const Creds& own, CallList& calls, Arena& arena) {
   const cryo_creds& head = own.head;
   const Difference difference = difference_of(rights, own);
   if (!difference.any) return;
-  plan_all_capabilities(head, calls, room);
+  plan_all_capabilities(head, calls, arena);
   if (difference.ids) {
     calls.add(kCredentialsStep, 3, SYS_setresgid, kKeepId, head.egid, head.sgid);
     calls.add(kCredentialsStep, 4, SYS_setresuid, kKeepId, head.euid, head.suid);
-    plan_all_capabilities(head, calls, room);
+    plan_all_capabilities(head, calls, arena);
   }
   plan_file_ids(head.fsuid, head.fsgid, calls);
   if (difference.groups)
-    calls.add(kCredentialsStep, 2, SYS_setgroups, own.groups.size(), room.copy(own.groups));
-  plan_capabilities(calls, room, head.cap_effective, head.cap_permitted, head.cap_inheritable);
+    calls.add(kCredentialsStep, 2, SYS_setgroups, own.groups.size(), arena.copy(own.groups));
+  plan_capabilities(calls, arena, head.cap_effective, head.cap_permitted, head.cap_inheritable);
   calls.add(kDeathSignalStep, 0, SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 

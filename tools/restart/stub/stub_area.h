@@ -10,12 +10,12 @@
 #include <cstddef>
 
 #include "restart/stub/address_space.h"
-#include "restart/stub/room.h"
+#include "restart/stub/arena.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {
 
-class StubArea : public Room {
+class StubArea : public Arena {
  public:
   struct ReportPlace {
     stub::Report* report = nullptr;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "cr_checkpoint/conveyor.h"
+#include "cr_checkpoint/ordered_pipeline.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace cryo {
 
-Piece* Conveyor::empty_piece() {
+Piece* OrderedPipeline::empty_piece() {
   std::unique_lock lock(mutex_);
   if (empty_.empty() && pieces_.size() == most_) {
     const auto from = std::chrono::steady_clock::now();
@@ -25,7 +25,7 @@ Piece* Conveyor::empty_piece() {
   return piece;
 }
 
-bool Conveyor::put(Piece* piece) {
+bool OrderedPipeline::put(Piece* piece) {
   const std::lock_guard lock(mutex_);
   piece->number = put_++;
   to_work_on_.push_back(piece);
@@ -33,14 +33,14 @@ bool Conveyor::put(Piece* piece) {
   return waiting_ < to_work_on_.size();
 }
 
-void Conveyor::end() {
+void OrderedPipeline::end() {
   const std::lock_guard lock(mutex_);
   ended_ = true;
   changed_work_.notify_all();
   changed_done_.notify_all();
 }
 
-Piece* Conveyor::piece_to_work_on() {
+Piece* OrderedPipeline::piece_to_work_on() {
   std::unique_lock lock(mutex_);
   ++waiting_;
   changed_work_.wait(lock, [this] { return stopped_ || ended_ || !to_work_on_.empty(); });
@@ -51,13 +51,13 @@ Piece* Conveyor::piece_to_work_on() {
   return piece;
 }
 
-void Conveyor::done(Piece* piece) {
+void OrderedPipeline::done(Piece* piece) {
   const std::lock_guard lock(mutex_);
   done_.push_back(piece);
   changed_done_.notify_one();
 }
 
-Piece* Conveyor::piece_to_write() {
+Piece* OrderedPipeline::piece_to_write() {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (stopped_ || (ended_ && to_write_ == put_)) return nullptr;
@@ -73,18 +73,18 @@ Piece* Conveyor::piece_to_write() {
   }
 }
 
-void Conveyor::written(Piece* piece) {
+void OrderedPipeline::written(Piece* piece) {
   const std::lock_guard lock(mutex_);
   empty_.push_back(piece);
   changed_empty_.notify_one();
 }
 
-std::chrono::nanoseconds Conveyor::take_blocked() {
+std::chrono::nanoseconds OrderedPipeline::take_blocked() {
   const std::lock_guard lock(mutex_);
   return std::exchange(blocked_, std::chrono::nanoseconds{});
 }
 
-void Conveyor::stop() noexcept {
+void OrderedPipeline::stop() noexcept {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
   changed_empty_.notify_all();
@@ -92,7 +92,7 @@ void Conveyor::stop() noexcept {
   changed_done_.notify_all();
 }
 
-bool Conveyor::stopped() const {
+bool OrderedPipeline::stopped() const {
   const std::lock_guard lock(mutex_);
   return stopped_;
 }

@@ -13,9 +13,9 @@
 
 namespace cryo {
 
-class Room {
+class Arena {
  public:
-  virtual ~Room() = default;
+  virtual ~Arena() = default;
   // Zeroed, at the address where the calls will find it.
   [[nodiscard]] virtual void* allocate(std::size_t size, std::size_t alignment) = 0;
 
@@ -37,13 +37,13 @@ class Room {
   [[nodiscard]] const stub::Call* copy(const CallList& list) { return copy(list.calls()); }
 
  protected:
-  Room() = default;
-  Room(const Room&) = default;
-  Room& operator=(const Room&) = default;
+  Arena() = default;
+  Arena(const Arena&) = default;
+  Arena& operator=(const Arena&) = default;
 };
 
 // For calls that are made while there is a C++ library.
-class HeapRoom : public Room {
+class HeapArena : public Arena {
  public:
   [[nodiscard]] void* allocate(std::size_t size, std::size_t) override {
     // Of operator new, which suits all fundamental types.

@@ -13,13 +13,13 @@
 
 namespace cryo {
 
-class Inlet {
+class PipeConsumer {
  public:
   // `purpose` is for messages: "compress FILE".
-  explicit Inlet(std::string purpose);
-  Inlet(const Inlet&) = delete;
-  Inlet& operator=(const Inlet&) = delete;
-  ~Inlet() { stop(); }
+  explicit PipeConsumer(std::string purpose);
+  PipeConsumer(const PipeConsumer&) = delete;
+  PipeConsumer& operator=(const PipeConsumer&) = delete;
+  ~PipeConsumer() { stop(); }
 
   // Where the data come in.
   [[nodiscard]] int input() const { return input_.get(); }

@@ -11,13 +11,13 @@
 namespace cryo {
 
 // One thread starts the others and joins them.
-class Crew {
+class ThreadPool {
  public:
   // `stop` makes all threads end soon; it is called by a thread that has failed, and may be called again.
-  explicit Crew(std::function<void()> stop) : stop_(std::move(stop)) {}
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-  ~Crew();
+  explicit ThreadPool(std::function<void()> stop) : stop_(std::move(stop)) {}
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  ~ThreadPool();
 
   // False when there can be no more threads: that is no error as long as there are others.
   [[nodiscard]] bool start(const std::function<void()>& work);

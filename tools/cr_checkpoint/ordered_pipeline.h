@@ -23,9 +23,9 @@ struct Piece {
 };
 
 // All waits end when it is stopped; what waited for a piece gets nullptr.
-class Conveyor {
+class OrderedPipeline {
  public:
-  Conveyor(std::size_t most_pieces, std::size_t piece_bytes)
+  OrderedPipeline(std::size_t most_pieces, std::size_t piece_bytes)
       : most_(most_pieces), piece_bytes_(piece_bytes) {}
 
   // For the one who fills them.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "base/crew.h"
+#include "base/thread_pool.h"
 
 #include <system_error>
 #include <utility>
 
 namespace cryo {
 
-Crew::~Crew() {
+ThreadPool::~ThreadPool() {
   if (threads_.empty()) return;
   stop_();
   wait();
 }
 
-bool Crew::start(const std::function<void()>& work) {
+bool ThreadPool::start(const std::function<void()>& work) {
   threads_.reserve(threads_.size() + 1);  // nothing throws once there is a thread
   try {
     threads_.emplace_back([this, work] { run(work); });
@@ -22,7 +22,7 @@ bool Crew::start(const std::function<void()>& work) {
   return true;
 }
 
-void Crew::run(const std::function<void()>& work) noexcept {
+void ThreadPool::run(const std::function<void()>& work) noexcept {
   try {
     work();
   } catch (...) {
@@ -34,12 +34,12 @@ void Crew::run(const std::function<void()>& work) noexcept {
   }
 }
 
-void Crew::wait() noexcept {
+void ThreadPool::wait() noexcept {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
-void Crew::join() {
+void ThreadPool::join() {
   wait();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "cr_checkpoint/inlet.h"
+#include "cr_checkpoint/pipe_consumer.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ constexpr int kPipeBytes = 1 << 20;  // fewer changes between the module and the
 
 }  // namespace
 
-Inlet::Inlet(std::string purpose) : purpose_(std::move(purpose)) {
+PipeConsumer::PipeConsumer(std::string purpose) : purpose_(std::move(purpose)) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot create a pipe to {}", purpose_);
   reader_.reset(ends[0]);
@@ -30,29 +30,29 @@ Inlet::Inlet(std::string purpose) : purpose_(std::move(purpose)) {
   ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // the limit for the user may be lower: then it stays as it is
 }
 
-void Inlet::start(std::function<void()> work) {
+void PipeConsumer::start(std::function<void()> work) {
   thread_ = std::thread([this, work = std::move(work)] { thread_main(work); });
 }
 
-void Inlet::stop() noexcept {
+void PipeConsumer::stop() noexcept {
   cancel();
   end_input();
   if (thread_.joinable()) thread_.join();
 }
 
 // Not by closing: the module keeps the pipe open as long as its request exists.
-void Inlet::end_input() noexcept {
+void PipeConsumer::end_input() noexcept {
   ::eventfd_write(end_.get(), 1);
   input_.reset();
 }
 
-void Inlet::finish() {
+void PipeConsumer::finish() {
   end_input();
   if (thread_.joinable()) thread_.join();
   if (error_ != 0) throw Error(error_, error_text_);
 }
 
-void Inlet::thread_main(const std::function<void()>& work) noexcept {
+void PipeConsumer::thread_main(const std::function<void()>& work) noexcept {
   try {
     work();
   } catch (const Error& error) {
@@ -65,11 +65,11 @@ void Inlet::thread_main(const std::function<void()>& work) noexcept {
   reader_.reset();  // whoever writes to the input does not wait for us any more
 }
 
-void Inlet::check_cancelled() const {
+void PipeConsumer::check_cancelled() const {
   if (cancelled_) fail(ECANCELED, "cannot {}: cancelled", purpose_);
 }
 
-std::size_t Inlet::read(std::span<std::byte> to) {
+std::size_t PipeConsumer::read(std::span<std::byte> to) {
   for (;;) {
     check_cancelled();
     const ssize_t got = ::read(reader_.get(), to.data(), to.size());
@@ -83,7 +83,7 @@ std::size_t Inlet::read(std::span<std::byte> to) {
   }
 }
 
-void Inlet::wait_for_input() {
+void PipeConsumer::wait_for_input() {
   pollfd wait[] = {{reader_.get(), POLLIN, 0}, {end_.get(), POLLIN, 0}};
   if (::poll(wait, std::size(wait), -1) < 0 && errno != EINTR) fail_errno("poll");
 }
