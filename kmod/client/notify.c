@@ -19,6 +19,7 @@
 #include <linux/lockdep.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/stat.h>
@@ -58,6 +59,7 @@ static void notify_participant(struct cryo_request *req, struct cryo_proc *proc,
 	p->proc = proc;
 	p->state = CRYO_PART_TOLD;
 	p->told_at = jiffies;
+	p->frozen_at = 0;
 	p->vote = CRYO_VOTE_READY;
 	p->code = 0;
 	p->note[0] = '\0';
@@ -72,31 +74,47 @@ static bool is_stopped(struct cryo_proc *proc)
 	return READ_ONCE(proc->leader->signal->flags) & SIGNAL_STOP_STOPPED;
 }
 
-/*
- * By its control group, as batch systems suspend jobs. A task frozen by a group of version 1 looks
- * like one that is frozen because the machine suspends, but stays so once the requester runs again.
- */
-static bool is_frozen(struct cryo_proc *proc, unsigned long told_at)
+/* The thread that would answer, or NULL. Under the lock, and rcu_read_lock(). */
+static struct task_struct *helper_of(struct cryo_participant *p)
 {
-	struct task_struct *leader = proc->leader;
+	struct task_struct *task;
 
-	return cgroup_task_frozen(leader) ||
-	       (READ_ONCE(leader->__state) & TASK_FROZEN &&
-		time_after(jiffies, told_at + BUSY_JIFFIES));
+	lockdep_assert_held(&cryo_participants_lock);
+	task = pid_task(p->helper ?: p->owner, p->helper ? PIDTYPE_PID : PIDTYPE_TGID);
+	return task && !(task->flags & PF_EXITING) && task_tgid(task) == p->owner ? task : NULL;
 }
 
 /* Under the lock: is the thread that would answer still there? */
 static bool has_helper(struct cryo_participant *p)
 {
-	struct task_struct *task;
 	bool alive;
 
-	lockdep_assert_held(&cryo_participants_lock);
 	rcu_read_lock();
-	task = pid_task(p->helper ?: p->owner, p->helper ? PIDTYPE_PID : PIDTYPE_TGID);
-	alive = task && !(task->flags & PF_EXITING) && task_tgid(task) == p->owner;
+	alive = helper_of(p);
 	rcu_read_unlock();
 	return alive;
+}
+
+/*
+ * Under the lock: by its control group, as batch systems suspend jobs? cgroup_task_frozen() alone
+ * is true in vfork(2) and in a stop by a tracer, too. A task frozen by a group of version 1 looks
+ * like one that is frozen because the machine suspends, but stays so while the requester runs.
+ */
+static bool is_frozen(struct cryo_participant *p)
+{
+	struct task_struct *task;
+	bool v1, v2;
+
+	rcu_read_lock();
+	task = helper_of(p);
+	v2 = task && cgroup_task_frozen(task) && READ_ONCE(task->jobctl) & JOBCTL_TRAP_FREEZE;
+	v1 = task && READ_ONCE(task->__state) & TASK_FROZEN;
+	rcu_read_unlock();
+	if (!v1)
+		p->frozen_at = 0;
+	else if (!p->frozen_at)
+		p->frozen_at = jiffies ?: 1;
+	return v2 || (v1 && time_after(jiffies, p->frozen_at + BUSY_JIFFIES));
 }
 
 /*
@@ -291,8 +309,7 @@ static bool look_at_vote(struct cryo_request *req, struct cryo_participant *p,
 		late->busy = late->told && p->busy &&
 			     time_after(jiffies, p->told_at + BUSY_JIFFIES);
 		late->stopped = is_stopped(p->proc) ? "stopped (SIGCONT continues it)" :
-				is_frozen(p->proc, p->told_at) ? "frozen by its control group" :
-				NULL;
+				is_frozen(p) ? "frozen by its control group" : NULL;
 	} else if (p->vote == CRYO_VOTE_OMIT) {
 		leave_out(req, p->proc);
 	} else if (p->vote != CRYO_VOTE_READY) {
@@ -681,7 +698,7 @@ bool cryo_notify_ends_later(struct cryo_proc *proc)
 /* Under the lock: will its callbacks not come to an end by waiting? */
 static bool is_hopeless(struct cryo_participant *p)
 {
-	return !is_alive(p) || is_stopped(p->proc) || cgroup_task_frozen(p->proc->leader);
+	return !is_alive(p) || is_stopped(p->proc) || is_frozen(p);
 }
 
 /*

@@ -62,6 +62,7 @@ struct cryo_participant {
 	bool no_end;
 	bool ending;			/* in cryo_request.ending */
 	unsigned long told_at;		/* jiffies */
+	unsigned long frozen_at;	/* jiffies when TASK_FROZEN was first seen; 0: it is not */
 	u32 vote;			/* CRYO_VOTE_* */
 	const struct cred *voter;	/* of the process that cast it; counted; NULL: none yet */
 	u32 code;

@@ -276,6 +276,20 @@ TEST("tree: who has entered namespaces since does so after its forks") {
     CHECK(plan.steps[i].kind != TreeStep::Kind::kCreate || plan.nodes[plan.steps[i].subject].pid != 12);
 }
 
+TEST("tree: who shares its memory does not enter a time namespace") {
+  Context context = context_of({{10, 2, 10, 3}, {11, 10, 11, 11}, {12, 11, 11, 11}});
+  context.namespaces[8].head.type = CLONE_NEWUSER;
+  context.namespaces[9].head.type = CLONE_NEWTIME;
+  context.namespaces[9].head.owner = 8;
+  context.processes[1].namespaces.user = 8;
+  context.processes[1].namespaces.time = context.processes[1].namespaces.time_for_children = 9;
+  CHECK(plan_tree(context, {}).problems.empty());
+  for (const std::size_t sharer : {1, 2}) context.processes[sharer].shared_memory.mm = 11;
+  CHECK(plan_tree(context, {}).problems ==
+        std::vector<std::string>{
+            "pid 11: cannot enter its time namespace after it has forked pid 12, which shares its memory"});
+}
+
 TEST("tree: forks before and after it that do not go together are named") {
   Context context = context_of({{10, 2, 10, 3}, {11, 10, 11, 11}, {12, 11, 11, 11}, {13, 11, 10, 3}});
   context.namespaces[8].head.type = CLONE_NEWTIME;

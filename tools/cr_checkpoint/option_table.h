@@ -136,7 +136,7 @@ inline constexpr OptionRow kOptionRows[] = {
     {"", "dry-run", "", kDryRunOption, "list what cannot be saved, write nothing"},
     {"", "sync", "", kSyncOption, kWithNext},
     {"", "nosync", "", kNoSyncOption, "wait until the context is on the disk (default), or do not"},
-    {"", "direct", " WHEN", kDirectOption,
+    {"", "direct", "[=WHEN]", kDirectOption,
      "pages of memory go to the disk past the page cache: \"auto\", where that is\n"
      "faster (default), \"always\" where it can be done, or \"never\""},
     {"", "kmsg-none", "", kKmsgNoneOption, kWithNext},

@@ -242,8 +242,8 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
     end_with_cr_restart();
   }
   if (request.sibling) {
-    (void)note_stray(*input_.shared.ledger, {pid, request.waiter, request.exit_signal});
-    return;
+    leave_to_waiter(request, pid);
+    return wake_waiter(*input_.shared.ledger, request.waiter);
   }
   ::waitpid(pid, nullptr, __WALL);
   take_strays();
@@ -258,16 +258,12 @@ std::uint32_t TreeRunner::pid_namespace(std::size_t node) const {
 
 // In a new process.
 void TreeRunner::begin_life(std::size_t node) {
-  const std::size_t parent = input_.plan.nodes[node].parent;
-  const bool of_coordinator = parent == kMaker && input_.plan.nodes[node].sibling;
   if (in_.pid != pid_namespace(node)) input_.pid_namespaces.leave(pid_namespace(node));
   in_.pid = pid_namespace(node);
   in_.time = in_.time_for_children;
   node_ = node;
   if (!input_.plan.nodes[node].enters_late) enter_namespaces(node);
   die_with_parent();
-  if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
-    fail(ECANCELED, "cr_restart has exited");
 }
 
 // When it has its credentials for now: with others that is lost. A helper ends before its children do
@@ -276,6 +272,9 @@ void TreeRunner::die_with_parent() const {
   const std::size_t parent = input_.plan.nodes[node_].parent;
   const bool of_helper = parent != kMaker && input_.plan.nodes[parent].process == TreeNode::kHelper;
   if (!of_helper && ::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
+  const bool of_coordinator = parent == kMaker && input_.plan.nodes[node_].sibling;
+  if (of_coordinator && in_.pid == 0 && ::getppid() != input_.coordinator)
+    fail(ECANCELED, "cr_restart has exited");
 }
 
 // Of its pid namespace in its mount namespace: no process is there before it.

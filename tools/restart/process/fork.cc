@@ -98,26 +98,30 @@ bool may_have(const ForkRequest& request, pid_t pid) {
   return request.taken == nullptr || !request.taken->contains(pid);
 }
 
-// A child with a wrong pid ends at once, unless it cannot see that itself; somebody else's child is left to
-// that one, who has to know of it before it ends.
+// A child with a wrong pid ends at once, unless it cannot see that itself; the child of another process is
+// left to that one, which has to know of it before it ends.
 void take_away(const ForkRequest& request, pid_t stray) {
   if (!request.sibling) {
     ::kill(stray, SIGKILL);
     ::waitpid(stray, nullptr, __WALL);
     return;
   }
-  // Those before are waited for, and looked for several times in this time.
-  for (int i = 0; !note_stray(*request.ledger, {stray, request.waiter, request.exit_signal}); ++i) {
-    constexpr int kLooks = 500;
-    constexpr timespec kLook{0, 10000000};
-    if (i == kLooks) fail(EBUSY, "too many processes were started on this machine");
-    ::nanosleep(&kLook, nullptr);
-  }
+  leave_to_waiter(request, stray);
   ::kill(stray, SIGKILL);
   wake_waiter(*request.ledger, request.waiter);
 }
 
 }  // namespace
+
+void leave_to_waiter(const ForkRequest& request, pid_t stray) {
+  // The waiter takes those before it, several times in this time.
+  for (int i = 0; !note_stray(*request.ledger, {stray, request.waiter, request.exit_signal}); ++i) {
+    constexpr int kTries = 500;
+    constexpr timespec kPause{0, 10000000};
+    if (i == kTries) fail(EBUSY, "too many processes were started on this machine");
+    ::nanosleep(&kPause, nullptr);
+  }
+}
 
 pid_t fork_with_pid(const ForkRequest& request) {
   const TimerSlack slack(request.timer_slack_ns);

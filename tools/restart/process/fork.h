@@ -35,6 +35,10 @@ struct ForkRequest {
 // Returns as fork(2) does, but never in a child that shares our memory.  Throws Error (EBUSY).
 [[nodiscard]] pid_t fork_with_pid(const ForkRequest& request);
 
+// For a child that only the waiter of the request can wait for, and is to forget: notes it in the ledger. The
+// caller wakes the waiter when the child has been killed, or has ended.  Throws Error (EBUSY).
+void leave_to_waiter(const ForkRequest& request, pid_t stray);
+
 // Whether a process has ended: its parent may be stopped in the middle of becoming what it was.  One whose
 // main thread alone has exited has not.
 [[nodiscard]] bool has_ended(pid_t pid);

@@ -50,8 +50,9 @@ class TreePlanner {
   TreePlan plan();
 
  private:
-  // Who forks for whom, before it starts a session of its own or after that; with which memory in common.
-  using HelperKey = std::tuple<std::size_t, std::size_t, bool, std::int32_t>;
+  // Who forks for whom, before it starts a session of its own or after that, and before or after it enters
+  // its namespaces; with which memory in common.
+  using HelperKey = std::tuple<std::size_t, std::size_t, bool, bool, std::int32_t>;
 
   [[nodiscard]] const cryo_process& head(std::size_t process) const {
     return context_.processes[process].head;
@@ -89,6 +90,7 @@ class TreePlanner {
   std::size_t helper_for(std::size_t process);
   [[nodiscard]] bool may_be_sibling(std::size_t process, std::size_t forker) const;
   TreeNode place_process(std::size_t process);
+  void check_time_of_sharers(std::size_t process);
   void create(std::size_t member);
   void create_gone(std::size_t member);
   void create_process(std::size_t process);
@@ -263,10 +265,12 @@ std::size_t TreePlanner::helper_for(std::size_t process) {
     return by;
   const bool late = forker != kNobody && lineage_.birth[process] == forker;
   const cryo_shared_memory common = in_common(node_memory_[by], context_.processes[process].shared_memory);
-  const auto known = between_.find({by, parent, late, common.mm});
+  const bool entered = forker != kNobody && entered_.contains(forker);
+  const HelperKey key{by, parent, late, entered, common.mm};
+  const auto known = between_.find(key);
   if (known != between_.end()) return known->second;
   const std::size_t helper = add_child(by, {.parent = by}, common);
-  between_.emplace(HelperKey{by, parent, late, common.mm}, helper);
+  between_.emplace(key, helper);
   adopter_.emplace(helper, parent);
   return helper;
 }
@@ -343,8 +347,24 @@ void TreePlanner::enter_namespaces(std::size_t process) {
   const std::size_t node = node_[process];
   entered_.insert(process);
   if (context_.processes[process].threads.empty()) return;
-  if (plan_.nodes[node].enters_late) step(Kind::kEnter, node);
+  if (plan_.nodes[node].enters_late) {
+    check_time_of_sharers(process);
+    step(Kind::kEnter, node);
+  }
   in_[node] = context_.processes[process].namespaces;
+}
+
+// setns(2): only who shares its memory with no other process enters a time namespace.
+void TreePlanner::check_time_of_sharers(std::size_t process) {
+  const Process& saved = context_.processes[process];
+  if (in_[node_[process]].time == saved.namespaces.time) return;
+  for (const std::size_t child : forked_[process])
+    if (!fits_[child] && is_process(child) &&
+        in_common(saved.shared_memory, context_.processes[child].shared_memory).mm != 0)
+      plan_.problems.push_back(
+          fmt::format("pid {}: cannot enter its time namespace after it has forked pid {}, which shares its "
+                      "memory",
+                      saved.head.pid, head(child).pid));
 }
 
 void TreePlanner::create_process(std::size_t process) {

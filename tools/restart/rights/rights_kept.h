@@ -33,7 +33,6 @@ class RightsKept {
  private:
   void read_capabilities();
   void read_ids();
-  void read_all();
   [[nodiscard]] bool has_already(const Rights& rights, Extent extent);
   [[nodiscard]] OwnIds ids_for(const Rights& rights, Extent extent) const;
   [[nodiscard]] bool set_all(const Rights& rights, const OwnIds& ids, std::uint64_t capabilities) const;
