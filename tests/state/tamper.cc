@@ -9,6 +9,7 @@
 #include <cryo/format.h>
 #include <cryo/ioctl.h>
 #include <elf.h>
+#include <linux/magic.h>
 #include <linux/sched.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -386,6 +387,11 @@ Changes of_process() {
   };
 }
 
+// A pipe or a socket.
+bool is_nameless(const cryo_inode& inode) {
+  return inode.fs_magic == PIPEFS_MAGIC || inode.fs_magic == SOCKFS_MAGIC;
+}
+
 Changes of_files() {
   return {
       {"offsets", in<cryo_file>(CRYO_SEC_FILE,
@@ -458,6 +464,14 @@ Changes of_files() {
       {"directory-mode", in<cryo_inode>(CRYO_SEC_INODE,
                                         [](auto& i) {
                                           if (i.flags & CRYO_INODE_DELETED) i.mode ^= 2;
+                                        })},
+      {"nameless-mode", in<cryo_inode>(CRYO_SEC_INODE,
+                                       [](auto& i) {
+                                         if (is_nameless(i)) i.mode ^= 010;
+                                       })},
+      {"nameless-owner", in<cryo_inode>(CRYO_SEC_INODE,
+                                        [](auto& i) {
+                                          if (is_nameless(i)) i.uid += 1;
                                         })},
       {"socket-mode", in<cryo_inode>(CRYO_SEC_SOCKET_FILE, [](auto& i) { i.mode ^= 0100; })},
       {"socket-unlinked", in<cryo_socket>(CRYO_SEC_SOCKET, [](auto& s) { s.flags &= ~CRYO_SOCK_UNLINKED; })},

@@ -52,11 +52,17 @@ const FileKind kSocketKind = {.kind = CRYO_FILE_SOCKET,
                               .check = check_socket,
                               .open = take_socket,
                               .begin = [](FileMaking& making) { making.state<Sockets>().make(); },
-                              .finish = finish_sockets};
-const FileKind kUnixKind = {.kind = CRYO_FILE_UNIX, .check = check_socket, .open = take_socket};
-const FileKind kTcpKind = {.kind = CRYO_FILE_TCP, .check = check_socket, .open = take_socket};
-const FileKind kUdpKind = {.kind = CRYO_FILE_UDP, .check = check_socket, .open = take_socket};
-const FileKind kRawKind = {.kind = CRYO_FILE_RAW, .check = check_socket, .open = take_socket};
-const FileKind kNetlinkKind = {.kind = CRYO_FILE_NETLINK, .check = check_socket, .open = take_socket};
+                              .finish = finish_sockets,
+                              .is_nameless = true};
+const FileKind kUnixKind = {
+    .kind = CRYO_FILE_UNIX, .check = check_socket, .open = take_socket, .is_nameless = true};
+const FileKind kTcpKind = {
+    .kind = CRYO_FILE_TCP, .check = check_socket, .open = take_socket, .is_nameless = true};
+const FileKind kUdpKind = {
+    .kind = CRYO_FILE_UDP, .check = check_socket, .open = take_socket, .is_nameless = true};
+const FileKind kRawKind = {
+    .kind = CRYO_FILE_RAW, .check = check_socket, .open = take_socket, .is_nameless = true};
+const FileKind kNetlinkKind = {
+    .kind = CRYO_FILE_NETLINK, .check = check_socket, .open = take_socket, .is_nameless = true};
 
 }  // namespace cryo
