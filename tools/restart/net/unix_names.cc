@@ -318,7 +318,7 @@ UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& 
     made = missing_.make_above(here + "/x");
   }
   if (!made) fail_errno("cannot create a directory for the socket {}", name.place);
-  path = here + "/" + parts.back();
+  path = here + "/" + (parts.empty() ? "." : parts.back());
   const WorkingDirectory there(start);
   return bind_at(fd, name, path);
 }
