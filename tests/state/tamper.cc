@@ -112,20 +112,26 @@ Change in_records(cryo_section_type type, std::function<void(T&)> change) {
   };
 }
 
-// Of each datagram that waits in a UDP socket.
-Change in_queue_of_udp(std::function<void(cryo_udp_origin&)> change) {
+// The address of who has sent each message that waits.
+Change in_senders(std::function<void(std::span<char>)> change) {
   return [=](Context& context) {
     context.each(CRYO_SEC_SOCKQUEUE, [&](Section& s) {
       auto rest = s.tail();
       for (__u32 left = s.fixed<cryo_sock_queue>().messages; left > 0; left--) {
         auto& head = *reinterpret_cast<cryo_sock_message*>(rest.data());
         rest = rest.subspan(sizeof(head) + 4 * head.files);
-        if (head.name_len == sizeof(cryo_udp_origin))
-          change(*reinterpret_cast<cryo_udp_origin*>(rest.data()));
+        change(rest.first(head.name_len));
         rest = rest.subspan(head.name_len + head.length);
       }
     });
   };
+}
+
+// Of each datagram that waits in a UDP socket.
+Change in_queue_of_udp(std::function<void(cryo_udp_origin&)> change) {
+  return in_senders([=](std::span<char> name) {
+    if (name.size() == sizeof(cryo_udp_origin)) change(*reinterpret_cast<cryo_udp_origin*>(name.data()));
+  });
 }
 
 // ---- memory ----
@@ -558,6 +564,9 @@ Changes of_sockets() {
            if (!s.tail().empty()) s.tail()[s.tail().size() - 1] ^= 1;
          });
        }},
+      {"sender-name", in_senders([](std::span<char> name) {
+         if (name.size() > 4) name[name.size() - 2] ^= 1;
+       })},
       {"udp-origin", in_queue_of_udp([](cryo_udp_origin& origin) { origin.from_port += 1; })},
       {"udp-time", in_queue_of_udp([](cryo_udp_origin& origin) {
          if (origin.time_ns) origin.time_ns -= 60'000'000'000;

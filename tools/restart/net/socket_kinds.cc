@@ -18,6 +18,8 @@ void check_socket(FileCheck& at, const File& file, const FileUse&) {
   int code = EADDRINUSE;
   std::string text;
   try {
+    if (const std::string lost = sender_problem(file, at.options); !lost.empty())
+      at.findings.warning("pid {}: {}: {}", at.pid, at.what, lost);
     if (file.connection)
       text = connection_problem(at.context, file, at.options, code);
     else if (file.socket->head.family == AF_UNIX)
