@@ -222,4 +222,34 @@ echo "$namespaces" >/proc/sys/user/max_user_namespaces
 check "... where the user may not make user namespaces: it does not" same "$(cat told)" "text of nobody"
 check "... a warning says so" \
 	said "a datagram that waits will have lost its sender's name $PWD/from: it requires CAP_SYS_CHROOT or unprivileged user namespaces"
+
+# A pipe that root has made, and given to a program of the user.
+cat >"$base/mode.pl" <<'END'
+open(my $pipe, "<&=", $ARGV[0]) or die;
+open(my $ready, ">", "ready") and close $ready;
+select(undef, undef, undef, 0.05) until -e "go";
+my @now = stat $pipe;
+open(my $told, ">", "told.new") or die;
+printf $told "%o of %d", $now[2] & 07777, $now[4];
+close $told;
+rename "told.new", "told";
+END
+fresh
+# shellcheck disable=SC2016 # perl expands it
+perl -e '$^F = 9; pipe($r, $w) or die; chmod(0604, $r) or die; exec @ARGV, fileno $r' \
+	runuser -u "$user" -- perl "$base/mode.pl" >/dev/null 2>&1 &
+started+=("$!")
+wait_for exists ready
+pid=$(pgrep -n -u "$user" -x perl)
+started+=("$pid")
+runuser -u "$user" -- cr_checkpoint --kill -f "$PWD/ctx" "$pid"
+wait_for is_gone "$pid"
+touch go
+cr_restart --other-owner=warn ctx >/dev/null 2>"$base/stderr"
+err=$(cat "$base/stderr")
+check "mode and owner of a pipe that root has made, restarted by root" same "$(cat told)" "604 of 0"
+rm told
+runuser -u "$user" -- cr_restart ctx >/dev/null 2>"$base/stderr"
+err=$(cat "$base/stderr")
+check "... by the user, who may not give it to root: the mode" same "$(cat told)" "604 of $(id -u "$user")"
 done_testing

@@ -243,16 +243,19 @@ bool is_nameless(const File& file) {
   return kind != nullptr && kind->is_nameless && file.redirected.empty();
 }
 
-// False: it takes other rights, or is another kind of file.
+bool has_owner_and_mode(const cryo_inode& saved, const struct stat& now) {
+  return now.st_uid == saved.uid && now.st_gid == saved.gid && now.st_mode == saved.mode;
+}
+
+// False: it takes other rights, or is another kind of file.  The mode comes last, as fchown(2) takes
+// set-user-ID bits away; it is set where the owner stays another one, too.
 bool settle_owner_and_mode(const cryo_inode& saved, int fd) {
   struct stat now;
   if (::fstat(fd, &now) != 0 || ((now.st_mode ^ saved.mode) & S_IFMT) != 0) return false;
-  // First, as it takes set-user-ID bits away.
-  if ((now.st_uid != saved.uid || now.st_gid != saved.gid) &&
-      (names::fchown(fd, saved.uid, saved.gid) != 0 || ::fstat(fd, &now) != 0))
-    return false;
-  if (now.st_mode == saved.mode) return true;
-  return names::fchmod(fd, saved.mode & 07777) == 0 && ::fstat(fd, &now) == 0 && now.st_mode == saved.mode;
+  if (now.st_uid != saved.uid || now.st_gid != saved.gid) (void)names::fchown(fd, saved.uid, saved.gid);
+  if (::fstat(fd, &now) != 0) return false;
+  if (now.st_mode != saved.mode) (void)names::fchmod(fd, saved.mode & 07777);
+  return ::fstat(fd, &now) == 0 && has_owner_and_mode(saved, now);
 }
 
 // When no pipe is going to be opened once more, which its mode may forbid.  By who has made it, who may
