@@ -9,6 +9,7 @@
 #include <cryo/format.h>
 #include <cryo/ioctl.h>
 #include <elf.h>
+#include <linux/magic.h>
 #include <linux/sched.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -111,20 +112,26 @@ Change in_records(cryo_section_type type, std::function<void(T&)> change) {
   };
 }
 
-// Of each datagram that waits in a UDP socket.
-Change in_queue_of_udp(std::function<void(cryo_udp_origin&)> change) {
+// The address of who has sent each message that waits.
+Change in_senders(std::function<void(std::span<char>)> change) {
   return [=](Context& context) {
     context.each(CRYO_SEC_SOCKQUEUE, [&](Section& s) {
       auto rest = s.tail();
       for (__u32 left = s.fixed<cryo_sock_queue>().messages; left > 0; left--) {
         auto& head = *reinterpret_cast<cryo_sock_message*>(rest.data());
         rest = rest.subspan(sizeof(head) + 4 * head.files);
-        if (head.name_len == sizeof(cryo_udp_origin))
-          change(*reinterpret_cast<cryo_udp_origin*>(rest.data()));
+        change(rest.first(head.name_len));
         rest = rest.subspan(head.name_len + head.length);
       }
     });
   };
+}
+
+// Of each datagram that waits in a UDP socket.
+Change in_queue_of_udp(std::function<void(cryo_udp_origin&)> change) {
+  return in_senders([=](std::span<char> name) {
+    if (name.size() == sizeof(cryo_udp_origin)) change(*reinterpret_cast<cryo_udp_origin*>(name.data()));
+  });
 }
 
 // ---- memory ----
@@ -386,6 +393,11 @@ Changes of_process() {
   };
 }
 
+// A pipe or a socket.
+bool is_nameless(const cryo_inode& inode) {
+  return inode.fs_magic == PIPEFS_MAGIC || inode.fs_magic == SOCKFS_MAGIC;
+}
+
 Changes of_files() {
   return {
       {"offsets", in<cryo_file>(CRYO_SEC_FILE,
@@ -458,6 +470,14 @@ Changes of_files() {
       {"directory-mode", in<cryo_inode>(CRYO_SEC_INODE,
                                         [](auto& i) {
                                           if (i.flags & CRYO_INODE_DELETED) i.mode ^= 2;
+                                        })},
+      {"nameless-mode", in<cryo_inode>(CRYO_SEC_INODE,
+                                       [](auto& i) {
+                                         if (is_nameless(i)) i.mode ^= 010;
+                                       })},
+      {"nameless-owner", in<cryo_inode>(CRYO_SEC_INODE,
+                                        [](auto& i) {
+                                          if (is_nameless(i)) i.uid += 1;
                                         })},
       {"socket-mode", in<cryo_inode>(CRYO_SEC_SOCKET_FILE, [](auto& i) { i.mode ^= 0100; })},
       {"socket-unlinked", in<cryo_socket>(CRYO_SEC_SOCKET, [](auto& s) { s.flags &= ~CRYO_SOCK_UNLINKED; })},
@@ -544,6 +564,9 @@ Changes of_sockets() {
            if (!s.tail().empty()) s.tail()[s.tail().size() - 1] ^= 1;
          });
        }},
+      {"sender-name", in_senders([](std::span<char> name) {
+         if (name.size() > 4) name[name.size() - 2] ^= 1;
+       })},
       {"udp-origin", in_queue_of_udp([](cryo_udp_origin& origin) { origin.from_port += 1; })},
       {"udp-time", in_queue_of_udp([](cryo_udp_origin& origin) {
          if (origin.time_ns) origin.time_ns -= 60'000'000'000;

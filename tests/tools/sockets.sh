@@ -184,4 +184,72 @@ cr -f ctx "$pid"
 socket=sock
 check "it lives in another network namespace: refused" is_left_alone
 check "... and has not been called" not_called
+
+# One that waits for a datagram's reader, and tells then whom it is from: who sent it has been closed.
+cat >"$base/receiver.pl" <<'END'
+use Socket;
+my ($to, $from);
+socket($to, AF_UNIX, SOCK_DGRAM, 0) && bind($to, sockaddr_un("to")) or die;
+socket($from, AF_UNIX, SOCK_DGRAM, 0) && bind($from, sockaddr_un("$ARGV[0]/from")) or die;
+defined send($from, "text", 0, sockaddr_un("to")) or die;
+close $from;
+open(my $ready, ">", "ready") and close $ready;
+select(undef, undef, undef, 0.05) until -e "go";
+my $who = recv($to, my $text, 9, 0);
+open(my $told, ">", "told.new") or die;
+print $told $text, " of ", length($who) > 2 ? unpack_sockaddr_un($who) : "nobody";
+close $told;
+rename "told.new", "told";
+END
+fresh
+runuser -u "$user" -- perl "$base/receiver.pl" "$PWD" >/dev/null 2>&1 &
+started+=("$!")
+wait_for exists ready
+pid=$(pgrep -n -u "$user" -x perl)
+started+=("$pid")
+runuser -u "$user" -- cr_checkpoint --kill -f "$PWD/ctx" "$pid"
+wait_for is_gone "$pid"
+touch go
+runuser -u "$user" -- cr_restart ctx >/dev/null 2>"$base/stderr"
+err=$(cat "$base/stderr")
+check "a datagram of a socket that has been closed: it tells whose it was" same "$(cat told)" "text of $PWD/from"
+check "... without a word" eval '! said "sender"'
+rm told
+echo 0 >/proc/sys/user/max_user_namespaces
+runuser -u "$user" -- cr_restart ctx >/dev/null 2>"$base/stderr"
+err=$(cat "$base/stderr")
+echo "$namespaces" >/proc/sys/user/max_user_namespaces
+check "... where the user may not make user namespaces: it does not" same "$(cat told)" "text of nobody"
+check "... a warning says so" \
+	said "a datagram that waits will have lost its sender's name $PWD/from: it requires CAP_SYS_CHROOT or unprivileged user namespaces"
+
+# A pipe that root has made, and given to a program of the user.
+cat >"$base/mode.pl" <<'END'
+open(my $pipe, "<&=", $ARGV[0]) or die;
+open(my $ready, ">", "ready") and close $ready;
+select(undef, undef, undef, 0.05) until -e "go";
+my @now = stat $pipe;
+open(my $told, ">", "told.new") or die;
+printf $told "%o of %d", $now[2] & 07777, $now[4];
+close $told;
+rename "told.new", "told";
+END
+fresh
+# shellcheck disable=SC2016 # perl expands it
+perl -e '$^F = 9; pipe($r, $w) or die; chmod(0604, $r) or die; exec @ARGV, fileno $r' \
+	runuser -u "$user" -- perl "$base/mode.pl" >/dev/null 2>&1 &
+started+=("$!")
+wait_for exists ready
+pid=$(pgrep -n -u "$user" -x perl)
+started+=("$pid")
+runuser -u "$user" -- cr_checkpoint --kill -f "$PWD/ctx" "$pid"
+wait_for is_gone "$pid"
+touch go
+cr_restart --other-owner=warn ctx >/dev/null 2>"$base/stderr"
+err=$(cat "$base/stderr")
+check "mode and owner of a pipe that root has made, restarted by root" same "$(cat told)" "604 of 0"
+rm told
+runuser -u "$user" -- cr_restart ctx >/dev/null 2>"$base/stderr"
+err=$(cat "$base/stderr")
+check "... by the user, who may not give it to root: the mode" same "$(cat told)" "604 of $(id -u "$user")"
 done_testing

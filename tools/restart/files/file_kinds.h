@@ -105,6 +105,7 @@ struct FileKind {
   // Is it one that a process of the job makes, when that exists?
   bool (*is_late)(const File& file) = nullptr;
   bool has_position = false;  // which belongs to the open file
+  bool is_nameless = false;   // and has an inode of its own: no file keeps its mode and owner
   Redirectable redirectable = Redirectable::kNo;
   bool is_shared_outside =
       false;  // with whoever has started cr_restart, or it is nothing: its status flags are left alone

@@ -52,13 +52,15 @@ class FileMaker {
   [[nodiscard]] std::string name_outside(const File& file, int fd) const;
   [[nodiscard]] UniqueFd known_end(const File& file, const Inode& inode, int fd) const;
   void see_to_tail(const File& file, const FileUse& use, int fd);
+  void settle_owners_and_modes();
 
   FileRestoreInput& input_;
   FileStore store_;
   FileMaking making_;
   std::map<std::uint32_t, int> numbers_;  // by file: a number that means it in all processes
   std::optional<std::map<std::uint32_t, std::size_t>> first_writers_;
-  std::set<std::uint32_t> uncut_;  // inodes of what is not the job's alone
+  std::set<std::uint32_t> uncut_;                    // inodes of what is not the job's alone
+  std::map<std::uint32_t, std::uint32_t> nameless_;  // files that have been made of such kinds, by inode
   Outputs outputs_;
 };
 
@@ -236,6 +238,42 @@ bool is_late(const File& file) {
   return kind != nullptr && kind->is_late != nullptr && kind->is_late(file);
 }
 
+bool is_nameless(const File& file) {
+  const FileKind* kind = file_kind(file.head.kind);
+  return kind != nullptr && kind->is_nameless && file.redirected.empty();
+}
+
+bool has_owner_and_mode(const cryo_inode& saved, const struct stat& now) {
+  return now.st_uid == saved.uid && now.st_gid == saved.gid && now.st_mode == saved.mode;
+}
+
+// False: it takes other rights, or is another kind of file.  The mode comes last, as fchown(2) takes
+// set-user-ID bits away; it is set where the owner stays another one, too.
+bool settle_owner_and_mode(const cryo_inode& saved, int fd) {
+  struct stat now;
+  if (::fstat(fd, &now) != 0 || ((now.st_mode ^ saved.mode) & S_IFMT) != 0) return false;
+  if (now.st_uid != saved.uid || now.st_gid != saved.gid) (void)names::fchown(fd, saved.uid, saved.gid);
+  if (::fstat(fd, &now) != 0) return false;
+  if (now.st_mode != saved.mode) (void)names::fchmod(fd, saved.mode & 07777);
+  return ::fstat(fd, &now) == 0 && has_owner_and_mode(saved, now);
+}
+
+// When no pipe is going to be opened once more, which its mode may forbid.  By who has made it, who may
+// change the mode, or else by those who have it: it stays with the maker where these could not have given it
+// away.
+void FileMaker::settle_owners_and_modes() {
+  for (const auto& [inode, file] : nameless_) {
+    const cryo_inode& saved = input_.context.inode(inode).head;
+    const int fd = store_.fds.at(file).get();
+    {
+      const NamesOf maker = NamesOf::maker_of(input_.context, inode);
+      if (settle_owner_and_mode(saved, fd)) continue;
+    }
+    const NamesOf theirs(input_.context, store_.uses.at(file).processes, input_.context.file(file));
+    (void)settle_owner_and_mode(saved, fd);
+  }
+}
+
 FileStore FileMaker::make() {
   for (const FileKind* kind : kFileKinds)
     if (kind->begin != nullptr) kind->begin(making_);
@@ -254,11 +292,13 @@ FileStore FileMaker::make() {
       set_state(file, fd.get());
       see_to_tail(file, use, fd.get());
       write_on(file, use, fd.get());
+      if (is_nameless(file)) nameless_.emplace(file.head.inode, id);
     }
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }
   for (const FileKind* kind : kFileKinds)
     if (kind->finish != nullptr) kind->finish(making_);
+  settle_owners_and_modes();
   return std::move(store_);
 }
 

@@ -81,6 +81,7 @@ const FileKind kPipeKind = {
     .kind = CRYO_FILE_PIPE,
     .check = [](FileCheck& at, const File& file,
                 const FileUse&) { check_pipe(at, at.context.inode(file.head.inode)); },
-    .open = open_pipe_end};
+    .open = open_pipe_end,
+    .is_nameless = true};
 
 }  // namespace cryo

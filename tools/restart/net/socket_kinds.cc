@@ -18,6 +18,8 @@ void check_socket(FileCheck& at, const File& file, const FileUse&) {
   int code = EADDRINUSE;
   std::string text;
   try {
+    if (const std::string lost = sender_problem(file, at.options); !lost.empty())
+      at.findings.warning("pid {}: {}: {}", at.pid, at.what, lost);
     if (file.connection)
       text = connection_problem(at.context, file, at.options, code);
     else if (file.socket->head.family == AF_UNIX)
@@ -52,11 +54,17 @@ const FileKind kSocketKind = {.kind = CRYO_FILE_SOCKET,
                               .check = check_socket,
                               .open = take_socket,
                               .begin = [](FileMaking& making) { making.state<Sockets>().make(); },
-                              .finish = finish_sockets};
-const FileKind kUnixKind = {.kind = CRYO_FILE_UNIX, .check = check_socket, .open = take_socket};
-const FileKind kTcpKind = {.kind = CRYO_FILE_TCP, .check = check_socket, .open = take_socket};
-const FileKind kUdpKind = {.kind = CRYO_FILE_UDP, .check = check_socket, .open = take_socket};
-const FileKind kRawKind = {.kind = CRYO_FILE_RAW, .check = check_socket, .open = take_socket};
-const FileKind kNetlinkKind = {.kind = CRYO_FILE_NETLINK, .check = check_socket, .open = take_socket};
+                              .finish = finish_sockets,
+                              .is_nameless = true};
+const FileKind kUnixKind = {
+    .kind = CRYO_FILE_UNIX, .check = check_socket, .open = take_socket, .is_nameless = true};
+const FileKind kTcpKind = {
+    .kind = CRYO_FILE_TCP, .check = check_socket, .open = take_socket, .is_nameless = true};
+const FileKind kUdpKind = {
+    .kind = CRYO_FILE_UDP, .check = check_socket, .open = take_socket, .is_nameless = true};
+const FileKind kRawKind = {
+    .kind = CRYO_FILE_RAW, .check = check_socket, .open = take_socket, .is_nameless = true};
+const FileKind kNetlinkKind = {
+    .kind = CRYO_FILE_NETLINK, .check = check_socket, .open = take_socket, .is_nameless = true};
 
 }  // namespace cryo

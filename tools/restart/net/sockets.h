@@ -215,6 +215,9 @@ void name_peers(const Context& context, const RestartOptions& options, const std
 // Is there anything to name?
 [[nodiscard]] bool has_peer(const File& file);
 
+// Of whom it will not be told who has sent a datagram that waits; empty where there is nobody.
+[[nodiscard]] std::string sender_problem(const File& file, const RestartOptions& options);
+
 // Why it cannot have its name; empty when it can.
 [[nodiscard]] std::string connection_problem(const Context& context, const File& file,
                                              const RestartOptions& options, int& code);

@@ -246,11 +246,13 @@ void Sockets::make_unix() {
 
 // ---- when all files are open ----
 
-// For a sender that is not in the context: with its name, where that is free.
+// For a sender that is not in the context: with its name, where that is free, or one of the file system.
 UniqueFd Sockets::stand_in(const SocketMessage& message, std::uint32_t net) {
   UniqueFd fd = unix_socket(net, SOCK_DGRAM, nullptr);
   const SocketAddress address = address_of(message.name, input_.options.relocations);
-  if (!address.bytes.empty() && address.path.empty())
+  if (!address.path.empty() && gone_name_problem(address).empty())
+    unix_names_.bind_gone(fd.get(), address);
+  else if (!address.bytes.empty() && address.path.empty())
     (void)::bind(fd.get(), raw(address.bytes), static_cast<socklen_t>(address.bytes.size()));
   return fd;
 }
@@ -313,6 +315,16 @@ void Sockets::finish_unix(const FileLookup& lookup) {
     if (one_way(file)) connect_datagram(file, lookup);
     if (one_way(file) && file.queue.empty()) stop_dropping(lookup(id));
   }
+}
+
+std::string sender_problem(const File& file, const RestartOptions& options) {
+  if (!is_unix(file) || file.connection->head.type != SOCK_DGRAM) return "";
+  for (const SocketMessage& message : file.queue) {
+    if (message.head.sender != 0) continue;
+    if (std::string text = gone_name_problem(address_of(message.name, options.relocations)); !text.empty())
+      return text;
+  }
+  return "";
 }
 
 std::string connection_problem(const Context& context, const File& file, const RestartOptions& options,

@@ -24,6 +24,9 @@
 namespace cryo {
 namespace {
 
+// Where anybody may make what is removed at once.
+constexpr const char* kForTheMoment = "/tmp";
+
 // Nobody else has any right to what is made meanwhile.
 class PrivateUmask {
  public:
@@ -205,6 +208,17 @@ std::string abstract_name(const Bytes& address) {
   return text;
 }
 
+std::string gone_name_problem(const SocketAddress& address) {
+  if (address.path.empty()) return {};
+  std::string reason;
+  if (is_absolute(address.path) && !may_enter_root())
+    reason = "it requires CAP_SYS_CHROOT or unprivileged user namespaces";
+  else if (names::access(kForTheMoment, W_OK | X_OK) != 0)
+    reason = fmt::format("{}: {}", kForTheMoment, way_error(errno));
+  if (reason.empty()) return {};
+  return fmt::format("a datagram that waits will have lost its sender's name {}: {}", address.path, reason);
+}
+
 std::string unix_name_problem(const Context& context, const File& file, const RestartOptions& options,
                               int& code) {
   const Relocations& relocations = options.relocations;
@@ -318,7 +332,7 @@ UniqueFd UnixNames::bind_below(int fd, const UnixName& name, const std::string& 
     made = missing_.make_above(here + "/x");
   }
   if (!made) fail_errno("cannot create a directory for the socket {}", name.place);
-  path = here + "/" + parts.back();
+  path = here + "/" + (parts.empty() ? "." : parts.back());
   const WorkingDirectory there(start);
   return bind_at(fd, name, path);
 }
@@ -364,15 +378,29 @@ UniqueFd UnixNames::bind_unlinked(int fd, const UnixName& name) {
       make_room(path);
       taken = false;
     }
-    file = taken ? bind_in_root(fd, name, "/tmp", path) : bind_at(fd, name, path);
+    file = taken ? bind_in_root(fd, name, kForTheMoment, path) : bind_at(fd, name, path);
   } else {
     const std::string directory = place_directory(name.place);
-    file = bind_below(fd, name, is_absolute(directory) ? directory : "/tmp", path);
+    file = bind_below(fd, name, is_absolute(directory) ? directory : kForTheMoment, path);
   }
+  unlink_again(path);
+  return file;
+}
+
+void UnixNames::unlink_again(const std::string& path) {
   // Who has exchanged it has it.
   if (!input_.created.discard(path)) input_.created.remove(path);
   missing_.remove();
-  return file;
+}
+
+void UnixNames::bind_gone(int fd, const SocketAddress& address) {
+  UnixName name;
+  name.address = address;
+  name.place = address.path;
+  std::string path;
+  const UniqueFd file = is_absolute(address.path) ? bind_in_root(fd, name, kForTheMoment, path)
+                                                  : bind_below(fd, name, kForTheMoment, path);
+  unlink_again(path);
 }
 
 UniqueFd UnixNames::bind_in_place(int fd, const UnixName& name) {

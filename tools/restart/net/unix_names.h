@@ -35,6 +35,10 @@ struct UnixName {
 [[nodiscard]] std::string unix_name_problem(const Context& context, const File& file,
                                             const RestartOptions& options, int& code);
 
+// Of the sender of a datagram that waits, which has been closed since: why nobody can have its name in the
+// file system for the moment that it takes to send it again; empty when that is possible.
+[[nodiscard]] std::string gone_name_problem(const SocketAddress& address);
+
 // An abstract one for people, from '@' on; empty: it is none.
 [[nodiscard]] std::string abstract_name(const Bytes& address);
 
@@ -45,6 +49,8 @@ class UnixNames {
 
   // In place of what an earlier life has left there.  `id` is how way_to() finds it.
   void bind(std::uint32_t id, int fd, const UnixName& name);
+  // To a name in the file system that it had, whatever has that by now: it leads to nothing.
+  void bind_gone(int fd, const SocketAddress& address);
   // An address that leads to the socket, whatever has its name by now; nothing: it has none in the file
   // system.
   [[nodiscard]] std::optional<Bytes> way_to(std::uint32_t id) const;
@@ -60,6 +66,7 @@ class UnixNames {
   };
 
   [[nodiscard]] UniqueFd bind_at(int fd, const UnixName& name, const std::string& path);
+  void unlink_again(const std::string& path);
   [[nodiscard]] UniqueFd bind_unlinked(int fd, const UnixName& name);
   [[nodiscard]] UniqueFd bind_in_place(int fd, const UnixName& name);
   [[nodiscard]] UniqueFd bind_and_rename(int fd, const UnixName& name);
