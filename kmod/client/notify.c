@@ -609,6 +609,7 @@ static bool end_participant(struct cryo_participant *p, int result)
 
 	lockdep_assert_held(&cryo_participants_lock);
 	p->result = result;
+	p->frozen_at = 0;
 	/* A participant that has refused it, or has not noticed, does not ask how it has ended. */
 	if (unnoticed || (p->state == CRYO_PART_VOTED && left))
 		p->state = CRYO_PART_IDLE;

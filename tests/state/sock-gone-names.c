@@ -13,9 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { LEFT, REMOVED, TAKEN, RELATIVE, NO_DIRECTORY, SENDERS };
+enum { LEFT, REMOVED, TAKEN, RELATIVE, NO_DIRECTORY, UP, SENDERS };
 
-static const char *const names[SENDERS] = { "left", "removed", "taken", "sub/../relative", "gone/sender" };
+static const char *const names[SENDERS] = { "left", "removed", "taken", "sub/../relative", "gone/sender",
+					     "sub/../up" };
 static char bound[SENDERS][sizeof(((struct sockaddr_un *)0)->sun_path)];
 static struct stat left;
 static int receiver;

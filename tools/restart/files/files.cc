@@ -292,7 +292,7 @@ FileStore FileMaker::make() {
       set_state(file, fd.get());
       see_to_tail(file, use, fd.get());
       write_on(file, use, fd.get());
-      if (is_nameless(file)) nameless_.emplace(file.head.inode, id);
+      if (is_nameless(file) && file.head.inode != 0) nameless_.emplace(file.head.inode, id);
     }
     store_.fds.emplace(id, put_away(id, std::move(fd)));
   }

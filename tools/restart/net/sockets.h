@@ -153,7 +153,7 @@ class Sockets {
   void fill_unix(const File& file, const FileLookup& lookup);
   void fill_datagrams(const File& file, const FileLookup& lookup);
   void connect_datagram(const File& file, const FileLookup& lookup);
-  [[nodiscard]] UniqueFd stand_in(const SocketMessage& message, std::uint32_t net);
+  [[nodiscard]] UniqueFd stand_in(const SocketMessage& message, const File& receiver);
   void shut_down(const File& file, const FileLookup& lookup);
 
   // sockets_inet.cc

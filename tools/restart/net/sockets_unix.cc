@@ -6,8 +6,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "restart/net/sockets.h"
@@ -246,14 +248,32 @@ void Sockets::make_unix() {
 
 // ---- when all files are open ----
 
+namespace {
+
+// Nothing: a name of 108 bytes, which has no room for the byte that ends it, or one that is relocated to a
+// longer one.
+std::optional<SocketAddress> sender_address(const SocketMessage& message, const Relocations& relocations) {
+  try {
+    return address_of(message.name, relocations);
+  } catch (const Error& error) {
+    if (error.code() != ENAMETOOLONG) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
 // For a sender that is not in the context: with its name, where that is free, or one of the file system.
-UniqueFd Sockets::stand_in(const SocketMessage& message, std::uint32_t net) {
-  UniqueFd fd = unix_socket(net, SOCK_DGRAM, nullptr);
-  const SocketAddress address = address_of(message.name, input_.options.relocations);
-  if (!address.path.empty() && gone_name_problem(address).empty())
-    unix_names_.bind_gone(fd.get(), address);
-  else if (!address.bytes.empty() && address.path.empty())
-    (void)::bind(fd.get(), raw(address.bytes), static_cast<socklen_t>(address.bytes.size()));
+UniqueFd Sockets::stand_in(const SocketMessage& message, const File& receiver) {
+  UniqueFd fd = unix_socket(receiver.net, SOCK_DGRAM, nullptr);
+  // Who makes the name removes it.
+  const NamesOf theirs(input_.context, holders(receiver));
+  const auto address = sender_address(message, input_.options.relocations);
+  if (!address) return fd;
+  if (!address->path.empty() && gone_name_problem(*address).empty())
+    unix_names_.bind_gone(fd.get(), *address);
+  else if (!address->bytes.empty() && address->path.empty())
+    (void)::bind(fd.get(), raw(address->bytes), static_cast<socklen_t>(address->bytes.size()));
   return fd;
 }
 
@@ -273,7 +293,7 @@ void Sockets::fill_datagrams(const File& file, const FileLookup& lookup) {
     else if (const auto gone = peers_.find(file.id); gone != peers_.end())
       sender = gone->second.get();
     else
-      sender = (stranger = stand_in(message, file.net)).get();
+      sender = (stranger = stand_in(message, file)).get();
     raise_send_buffer(sender);
     const bool by_name = !to.empty() && !from_peer && !peers_.contains(file.id);
     send_datagram(sender, message, by_name ? to : kNoName, lookup);
@@ -321,8 +341,9 @@ std::string sender_problem(const File& file, const RestartOptions& options) {
   if (!is_unix(file) || file.connection->head.type != SOCK_DGRAM) return "";
   for (const SocketMessage& message : file.queue) {
     if (message.head.sender != 0) continue;
-    if (std::string text = gone_name_problem(address_of(message.name, options.relocations)); !text.empty())
-      return text;
+    const auto address = sender_address(message, options.relocations);
+    if (!address) return "a datagram that waits will have lost its sender's name, which is too long";
+    if (std::string text = gone_name_problem(*address); !text.empty()) return text;
   }
   return "";
 }

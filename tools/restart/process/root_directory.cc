@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 #include "base/error.h"
+#include "restart/common/helper_process.h"
 #include "restart/ns/mounts.h"
 #include "restart/rights/credentials.h"
 #include "restart/rights/identity.h"
@@ -115,14 +115,13 @@ void enter_root(const std::string& root) {
 
 bool may_enter_root() {
   if (!is_capable_of_nothing()) return is_capable(CAP_SYS_CHROOT);
-  const auto number_in = [](const char* path) {
-    std::ifstream file(path);
-    long number = -1;
-    return file >> number ? number : -1;
-  };
-  // The latter is Debian's.
-  return number_in("/proc/sys/user/max_user_namespaces") > 0 &&
-         number_in("/proc/sys/kernel/unprivileged_userns_clone") != 0;
+  // Tried once: limits, switches of distributions, security modules and filters of system calls may forbid
+  // it.
+  static const bool may = text_from_helper([]() -> std::string {
+                            const OwnNames own;
+                            return ::unshare(CLONE_NEWUSER) == 0 && names::chroot_here() == 0 ? "yes" : "no";
+                          }) == "yes";
+  return may;
 }
 
 }  // namespace cryo

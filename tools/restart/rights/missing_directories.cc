@@ -39,7 +39,8 @@ bool MissingDirectories::make(const std::string& path) {
   if (make_last(path)) return true;
   const std::string parent = parent_of(path);
   if (errno != ENOENT || parent.empty()) return false;
-  return make(parent) && make_last(path);
+  // "a/.." is there with "a".
+  return make(parent) && (make_last(path) || (errno == EEXIST && names::access(path, X_OK) == 0));
 }
 
 bool MissingDirectories::make_above(const std::string& path) {
