@@ -61,9 +61,11 @@ static void member_free(struct cryo_rst_member *m)
  */
 static void note_what_is_told(const struct cryo_resume *args)
 {
+	struct sighand_struct *sighand = cryo_lock_sighand(current);
 	struct signal_struct *sig = current->signal;
 
-	spin_lock_irq(&current->sighand->siglock);
+	if (!sighand)
+		return;
 	if (sig->flags & SIGNAL_GROUP_EXIT)
 		goto unlock;
 	if (args->flags & CRYO_RESUME_CONTINUED)
@@ -74,7 +76,7 @@ static void note_what_is_told(const struct cryo_resume *args)
 		sig->group_exit_code = args->flags & CRYO_RESUME_STOP_WAITED ? 0 : args->signal;
 	}
 unlock:
-	spin_unlock_irq(&current->sighand->siglock);
+	cryo_unlock_sighand(sighand);
 }
 
 /* What the leader does for the whole process once nothing of the restart's code runs any more. */
