@@ -2,6 +2,7 @@
 #include "restart/process/fork.h"
 
 #include <cryo/ioctl.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -13,9 +14,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "restart/common/id_holder.h"
 #include "restart/common/proc_files.h"
 #include "restart/rights/credentials.h"
@@ -94,6 +97,30 @@ bool has_outer_pid(const ForkRequest& request, pid_t pid) {
                                         : outer.outer == request.outer.back();
 }
 
+// For a child that cannot see by itself whether it has the right pid: some of what it would do before it is
+// killed lasts, such as a mount of /proc.
+class GoAhead {
+ public:
+  GoAhead() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
+    read_.reset(ends[0]);
+    write_.reset(ends[1]);
+  }
+  // In the child.  False: its pid is wrong, or its parent has ended.
+  [[nodiscard]] bool wait() {
+    char byte = 0;
+    write_.reset();
+    return ::read(read_.get(), &byte, 1) == 1;
+  }
+  void give() {
+    if (::write(write_.get(), "", 1) != 1) fail_errno("cannot write to a pipe");
+  }
+
+ private:
+  UniqueFd read_, write_;
+};
+
 bool may_have(const ForkRequest& request, pid_t pid) {
   return request.taken == nullptr || !request.taken->contains(pid);
 }
@@ -131,10 +158,16 @@ pid_t fork_with_pid(const ForkRequest& request) {
     if (use_cursor) previous = move_cursor(request.device_fd, request.pid);
     move_outer_cursors(request);
     const pid_t wanted = use_cursor && !request.new_pid_namespace ? request.pid : 0;
+    std::optional<GoAhead> go;
+    // One that shares our memory waits for let_go().
+    if (request.shared == nullptr &&
+        (request.new_pid_namespace || !request.outer.empty() || request.outer_taken != nullptr))
+      go.emplace();
     const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid, wanted);
     if (pid == 0) {
       if (wanted != 0 && ::syscall(SYS_getpid) != wanted) ::_exit(0);
       if (!may_have(request, static_cast<pid_t>(::syscall(SYS_getpid)))) ::_exit(0);
+      if (go && !go->wait()) ::_exit(0);
       return 0;
     }
     // Others' forks go on where they were: the ids from here on are wanted, too.
@@ -152,6 +185,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
     if (!is_taken && (request.pid == 0 || pid == request.pid) && may_have(request, pid) &&
         has_outer_pid(request, pid)) {
       if (request.shared != nullptr) request.shared->let_go();
+      if (go) go->give();
       return pid;
     }
     if (!is_taken) take_away(request, pid);
