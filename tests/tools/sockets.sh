@@ -190,7 +190,7 @@ cat >"$base/receiver.pl" <<'END'
 use Socket;
 my ($to, $from);
 socket($to, AF_UNIX, SOCK_DGRAM, 0) && bind($to, sockaddr_un("to")) or die;
-socket($from, AF_UNIX, SOCK_DGRAM, 0) && bind($from, sockaddr_un("$ARGV[0]/from")) or die;
+socket($from, AF_UNIX, SOCK_DGRAM, 0) && bind($from, sockaddr_un($ARGV[0])) or die;
 defined send($from, "text", 0, sockaddr_un("to")) or die;
 close $from;
 open(my $ready, ">", "ready") and close $ready;
@@ -202,7 +202,7 @@ close $told;
 rename "told.new", "told";
 END
 fresh
-runuser -u "$user" -- perl "$base/receiver.pl" "$PWD" >/dev/null 2>&1 &
+runuser -u "$user" -- perl "$base/receiver.pl" "$PWD/from" >/dev/null 2>&1 &
 started+=("$!")
 wait_for exists ready
 pid=$(pgrep -n -u "$user" -x perl)
@@ -222,6 +222,21 @@ echo "$namespaces" >/proc/sys/user/max_user_namespaces
 check "... where the user may not make user namespaces: it does not" same "$(cat told)" "text of nobody"
 check "... a warning says so" \
 	said "a datagram that waits will have lost its sender's name $PWD/from: it requires CAP_SYS_CHROOT or unprivileged user namespaces"
+
+# sun_path has 108 bytes, of which a name may take all.
+fresh
+runuser -u "$user" -- perl "$base/receiver.pl" "$(printf 'x%.0s' {1..108})" >/dev/null 2>&1 &
+started+=("$!")
+wait_for exists ready
+pid=$(pgrep -n -u "$user" -x perl)
+started+=("$pid")
+runuser -u "$user" -- cr_checkpoint --kill -f "$PWD/ctx" "$pid"
+wait_for is_gone "$pid"
+touch go
+runuser -u "$user" -- cr_restart ctx >/dev/null 2>"$base/stderr"
+err=$(cat "$base/stderr")
+check "a datagram whose sender had a name of 108 bytes: it tells no name" same "$(cat told)" "text of nobody"
+check "... a warning says so" said "a datagram that waits will have lost its sender's name, which is too long"
 
 # A pipe that root has made, and given to a program of the user.
 cat >"$base/mode.pl" <<'END'
