@@ -27,6 +27,7 @@
 #include "cr_restart/job_terminal.h"
 #include "restart/ns/namespaces.h"
 #include "restart/rights/credentials.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 namespace {
@@ -80,7 +81,7 @@ void write_file(const char* path, const std::string& text) {
 void make_in_user_namespace() {
   const uid_t uid = ::geteuid();
   const gid_t gid = ::getegid();
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) != 0)
+  if (!make_namespaces(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS))
     fail_unshare("a user namespace, which it takes without CAP_SYS_ADMIN", true);
   write_file("/proc/self/setgroups", "deny");
   write_file("/proc/self/uid_map", fmt::format("{0} {0} 1\n", uid));
@@ -88,8 +89,8 @@ void make_in_user_namespace() {
 }
 
 // Returns whether it took a user namespace.
-bool make_namespaces() {
-  const bool own_users = ::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0;
+bool make_pid_namespace() {
+  const bool own_users = !make_namespaces(CLONE_NEWPID | CLONE_NEWNS);
   if (own_users && errno != EPERM) fail_unshare("a pid namespace", false);
   if (own_users) make_in_user_namespace();
   // What is mounted outside from now on is to be seen inside, too, and not the other way round.
@@ -131,9 +132,7 @@ void skip_low_ids() {
 void drop_capabilities(std::uint64_t bounding) {
   for (int capability = 0; capability < 64; ++capability)
     if ((bounding >> capability & 1) == 0) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capset, &head, none) != 0)
+  if (!set_capabilities(0, 0, 0))
     fail_errno("--pid-ns: cannot drop the capabilities that the user namespace gives");
 }
 
@@ -163,7 +162,7 @@ std::optional<int> enter_pid_namespace() {
   ::signal(SIGCHLD, SIG_DFL);  // ignored, as a caller may have left it, there would be nothing to wait for
   const bool in_front = is_in_front();
   const Creds before = own_credentials();
-  const bool own_users = make_namespaces();
+  const bool own_users = make_pid_namespace();
   // Those without a number inside are what they were, and nobody can set others there.
   if (own_users) keep_outer_groups(before.groups);
   PipeEnds ready = make_pipe_ends(), inside = make_pipe_ends();

@@ -23,6 +23,7 @@
 #include "restart/rights/credentials.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 
@@ -45,10 +46,10 @@ namespace {
 std::string user_namespace_error(const Namespace& ns) {
   return text_from_helper([&ns]() -> std::string {
     const uid_t owner = ns.user->owner_uid;
-    if (owner != ::geteuid() && ::seteuid(owner) != 0) return "";
+    if (owner != ::geteuid() && !set_uids(kAsk, owner, kAsk)) return "";
     // Their number is compared with its limit elsewhere.
-    if (::unshare(CLONE_NEWUSER) != 0) return errno == ENOSPC ? "" : errno_text(errno);
-    if (::unshare(CLONE_NEWUTS) != 0 && errno != ENOSPC)
+    if (!make_namespaces(CLONE_NEWUSER)) return errno == ENOSPC ? "" : errno_text(errno);
+    if (!make_namespaces(CLONE_NEWUTS) && errno != ENOSPC)
       return fmt::format("{} in one that has been made", errno_text(errno));
     return "";
   });

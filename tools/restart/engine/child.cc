@@ -30,6 +30,7 @@
 #include "restart/ns/pid_namespaces.h"
 #include "restart/process/process_state.h"
 #include "restart/process/timers.h"
+#include "restart/rights/thread_ids.h"
 #include "restart/stub/shared_report.h"
 #include "restart/stub/step_kind.h"
 #include "restart/threads/posix_timers.h"
@@ -127,8 +128,8 @@ void Child::act_as_own_user() const {
   const std::uint32_t ns = process_.namespaces.user;
   if (ns == 0 || input_.file_input.namespaces.knows_user(ns)) return;
   const cryo_creds& saved = process_.creds->head;
-  ::setfsgid(saved.fsgid);
-  ::setfsuid(saved.fsuid);
+  set_fsgid(saved.fsgid);
+  set_fsuid(saved.fsuid);
 }
 
 // Files that it has up to the last steps: those in its table, and those under way in messages that it sees

@@ -22,6 +22,7 @@
 #include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 #include "restart/rights/credentials.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 namespace {
@@ -34,22 +35,20 @@ constexpr std::uint32_t kIgnore = 0x400;
 class WithoutAdmin {
  public:
   explicit WithoutAdmin(bool wanted) {
-    if (!wanted || ::syscall(SYS_capget, &header_, old_) != 0) return;
-    __user_cap_data_struct data[2] = {old_[0], old_[1]};
-    data[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective &= ~CAP_TO_MASK(CAP_SYS_ADMIN);
-    if (::syscall(SYS_capset, &header_, data) != 0) fail_errno("cannot do without CAP_SYS_ADMIN");
-    changed_ = true;
+    if (!wanted) return;
+    old_ = thread_credentials();
+    const std::uint64_t effective = old_->effective & ~(std::uint64_t{1} << CAP_SYS_ADMIN);
+    if (!set_capabilities(effective, old_->permitted, old_->inheritable))
+      fail_errno("cannot do without CAP_SYS_ADMIN");
   }
   ~WithoutAdmin() {
-    if (changed_) ::syscall(SYS_capset, &header_, old_);
+    if (old_) set_capabilities(old_->effective, old_->permitted, old_->inheritable);
   }
   WithoutAdmin(const WithoutAdmin&) = delete;
   WithoutAdmin& operator=(const WithoutAdmin&) = delete;
 
  private:
-  __user_cap_header_struct header_{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct old_[2] = {};
-  bool changed_ = false;
+  std::optional<ThreadCredentials> old_;
 };
 
 bool is_unprivileged(const Fanotify& group) {

@@ -20,6 +20,7 @@
 #include "restart/ns/namespaces.h"
 #include "restart/rights/created_paths.h"
 #include "restart/rights/names.h"
+#include "restart/rights/thread_ids.h"
 #include "restart/stub/step_kind.h"
 
 namespace cryo {
@@ -164,8 +165,8 @@ UniqueFd MessageQueues::make(const Inode& inode, const std::string& name) {
   const Owner owner = owner_of(input_, inode);
   if (saved.ns != 0) {
     // A user that has no number in the namespace can make nothing there.
-    ::setfsgid(owner.gid);
-    ::setfsuid(owner.uid);
+    set_fsgid(owner.gid);
+    set_fsuid(owner.uid);
   }
   const bool deleted = inode.head.flags & CRYO_INODE_DELETED;
   std::string own = name;

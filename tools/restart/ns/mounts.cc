@@ -24,6 +24,7 @@
 #include "context/mountinfo.h"
 #include "restart/common/proc_files.h"
 #include "restart/ns/mount_groups.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 namespace {
@@ -120,7 +121,7 @@ constexpr const char* kStage = "/proc";
 
 // So that what the caller mounts is seen by nobody.
 void leave_mounts() {
-  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_PRIVATE | MS_REC, nullptr) != 0)
+  if (!make_namespaces(CLONE_NEWNS) || ::mount(nullptr, "/", nullptr, MS_PRIVATE | MS_REC, nullptr) != 0)
     fail_errno("cannot create a mount namespace to create a file system in");
 }
 

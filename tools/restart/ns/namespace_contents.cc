@@ -25,6 +25,7 @@
 #include "restart/common/helper_process.h"
 #include "restart/common/proc_files.h"
 #include "restart/rights/credentials.h"
+#include "restart/rights/thread_ids.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -235,10 +236,10 @@ void unshare_users(const Namespace& ns, const std::function<void()>& become_owne
   const pid_t pid = ::getpid();
   const bool by_mappers = ns.head.owner == 0 && needs_mappers(ns, own_credentials());
   Assistant writer([&] { return write_maps(pid, ns, by_mappers); });
-  if (ns.head.owner == 0 && ns.user->owner_uid != ::geteuid() && ::seteuid(ns.user->owner_uid) != 0)
+  if (ns.head.owner == 0 && ns.user->owner_uid != ::geteuid() && !set_uids(kAsk, ns.user->owner_uid, kAsk))
     fail_errno("cannot become user {}, who made its user namespace", ns.user->owner_uid);
   if (ns.head.owner != 0) become_owner();
-  if (::unshare(CLONE_NEWUSER) != 0) fail_errno("cannot create a user namespace");
+  if (!make_namespaces(CLONE_NEWUSER)) fail_errno("cannot create a user namespace");
   errno = writer.run();
   if (errno != 0) fail_errno("cannot map the ids of its user namespace");
 }

@@ -23,6 +23,7 @@
 #include "restart/rights/act_as.h"
 #include "restart/rights/credentials.h"
 #include "restart/rights/names.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 namespace {
@@ -90,17 +91,12 @@ std::optional<std::uint32_t> number_in(const Context& context, std::uint32_t ns,
 }
 
 constexpr gid_t kNoGroup = 65534;
-constexpr gid_t kSameGroup = static_cast<gid_t>(-1);  // setresgid(2): as it is
 
 void become_with_capabilities(uid_t uid) {
   const Creds own = own_credentials();
-  if (::prctl(PR_SET_KEEPCAPS, 1) != 0 || ::setresuid(uid, uid, uid) != 0)
+  if (::prctl(PR_SET_KEEPCAPS, 1) != 0 || !set_uids(uid, uid, uid))
     fail_errno("cannot become user {}, who made its user namespace", uid);
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-  for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i)
-    data[i].effective = data[i].permitted = static_cast<__u32>(own.head.cap_permitted >> (32 * i));
-  if (::syscall(SYS_capset, &header, data) != 0)
+  if (!set_capabilities(own.head.cap_permitted, own.head.cap_permitted, 0))
     fail_errno("cannot keep the capabilities of user {}", own.head.euid);
 }
 
@@ -111,7 +107,7 @@ Namespaces::Namespaces(const Context& context, const Descriptors& descriptors)
 
 void Namespaces::join(std::uint32_t id) const {
   const std::uint32_t type = context_.namespaces.at(id).head.type;
-  if (::setns(fds_.at(id).get(), static_cast<int>(type)) != 0)
+  if (!enter_namespace(fds_.at(id).get(), static_cast<int>(type)))
     fail_errno("cannot enter the {} namespace", namespace_name(type));
 }
 
@@ -132,7 +128,7 @@ void Namespaces::leave_own_ids(std::uint32_t user) const {
   const uid_t owner = ns.user->owner_uid;
   if (owner == own_uid_) return;
   const bool has_number = number_in(context_, user, owner, false).has_value();
-  if (::setgroups(0, nullptr) != 0 || (ns.gids.empty() && ::setresgid(kNoGroup, kNoGroup, kNoGroup) != 0))
+  if (!set_groups({}) || (ns.gids.empty() && !set_gids(kNoGroup, kNoGroup, kNoGroup)))
     fail_errno("cannot give up the groups before entering the user namespace of user {}", owner);
   if (!has_number) become_with_capabilities(owner);
 }
@@ -143,8 +139,8 @@ void Namespaces::act_as(std::uint32_t user, std::uint32_t uid) const {
   const Namespace& ns = context_.namespaces.at(user);
   const auto number = number_in(context_, user, uid, false);
   if (knows_user(user) || !number) return;
-  const gid_t group = ns.gids.empty() ? kSameGroup : ns.gids.front().first;
-  if (::setresgid(group, group, group) != 0 || ::setresuid(*number, *number, *number) != 0)
+  const gid_t group = ns.gids.empty() ? kAsk : ns.gids.front().first;
+  if (!set_gids(group, group, group) || !set_uids(*number, *number, *number))
     fail_errno("cannot become user {}, who made its user namespace", uid);
 }
 
@@ -248,7 +244,7 @@ UniqueFd Namespaces::made(std::uint32_t id) const {
     if (ns.head.owner != owner) join(ns.head.owner);
     if (ns.head.owner != 0 && !ns.time)
       act_as(ns.head.owner, context_.namespaces.at(ns.head.owner).user->owner_uid);
-    if (::unshare(static_cast<int>(ns.head.type)) != 0)
+    if (!make_namespaces(static_cast<int>(ns.head.type)))
       fail_errno("cannot create a {} namespace", namespace_name(ns.head.type));
     fill(ns);
     if (ns.mnt) build_mounts(mounts_to_build(context_, id), mount_help(id));
@@ -328,7 +324,7 @@ void Namespaces::make_time_for_children(const cryo_namespaces& from, const cryo_
                                         std::uint32_t user) const {
   const std::uint32_t id = to.time_for_children;
   if (id == to.time || id == from.time_for_children || context_.namespaces.at(id).head.owner != user) return;
-  if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot create a time namespace");
+  if (!make_namespaces(CLONE_NEWTIME)) fail_errno("cannot create a time namespace");
   fill(context_.namespaces.at(id));
 }
 
@@ -361,11 +357,11 @@ bool is_for_children(const Context& context, std::uint32_t ns) {
 }
 
 void continue_clocks(const Context& context) {
-  if (::unshare(CLONE_NEWTIME) != 0) fail_errno("cannot create a time namespace");
+  if (!make_namespaces(CLONE_NEWTIME)) fail_errno("cannot create a time namespace");
   set_clocks({static_cast<std::int64_t>(context.system.monotonic_ns),
               static_cast<std::int64_t>(context.system.boottime_ns)});
   const UniqueFd fd = own_namespace(CLONE_NEWTIME);
-  if (::setns(fd.get(), CLONE_NEWTIME) != 0) fail_errno("cannot enter the time namespace");
+  if (!enter_namespace(fd.get(), CLONE_NEWTIME)) fail_errno("cannot enter the time namespace");
 }
 
 }  // namespace cryo

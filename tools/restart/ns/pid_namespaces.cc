@@ -13,6 +13,7 @@
 #include "base/unique_fd.h"
 #include "restart/common/helper_process.h"
 #include "restart/common/proc_files.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 namespace {
@@ -161,14 +162,14 @@ void PidNamespaces::enter_for_children(const Process& process) const {
   if (::recvmsg(boxes_.at(ns).second.get(), &message.head, MSG_PEEK | MSG_CMSG_CLOEXEC) < 0)
     fail_errno("its children's pid namespace {} has not been handed over", ns);
   const UniqueFd fd = message.take();
-  if (!fd || ::setns(fd.get(), CLONE_NEWPID) != 0)
+  if (!fd || !enter_namespace(fd.get(), CLONE_NEWPID))
     fail_errno("cannot enter pid namespace {} for its children", ns);
 }
 
 void make_empty_for_children(const Context& context, const Process& process) {
   const std::uint32_t ns = process.namespaces.pid_for_children;
   if (ns == process.namespaces.pid || !is_empty(context, ns)) return;
-  if (::unshare(CLONE_NEWPID) != 0) fail_errno("cannot create pid namespace {} for its children", ns);
+  if (!make_namespaces(CLONE_NEWPID)) fail_errno("cannot create pid namespace {} for its children", ns);
   if ((context.namespaces.at(ns).head.flags & CRYO_PIDNS_ENDED) == 0) return;
   Assistant first([] { return 0; });
   if (const int error = first.run(); error != 0) fail(error, "the first process of pid namespace {}", ns);

@@ -18,6 +18,7 @@
 #include "restart/rights/credentials.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 namespace {
@@ -107,7 +108,7 @@ void enter_root(const std::string& root) {
   // Who has no capability may do it in a user namespace of his own, in which he has nobody else's rights.
   if (is_capable_of_nothing()) {
     own.emplace();
-    if (result == 0) result = ::unshare(CLONE_NEWUSER);
+    if (result == 0 && !make_namespaces(CLONE_NEWUSER)) result = -1;
   }
   if (result != 0 || names::chroot_here() != 0)
     fail_errno("cannot make {} the root directory for a socket's name", root);
@@ -119,7 +120,7 @@ bool may_enter_root() {
   // it.
   static const bool may = text_from_helper([]() -> std::string {
                             const OwnNames own;
-                            return ::unshare(CLONE_NEWUSER) == 0 && names::chroot_here() == 0 ? "yes" : "no";
+                            return make_namespaces(CLONE_NEWUSER) && names::chroot_here() == 0 ? "yes" : "no";
                           }) == "yes";
   return may;
 }

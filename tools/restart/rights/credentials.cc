@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "restart/common/proc_files.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 namespace {
@@ -185,9 +186,7 @@ bool needs_outer_groups(const Context& context, const Process& process) {
 
 void take_outer_groups(const Context& context, const Process& process) {
   if (!needs_outer_groups(context, process) || *process.outer_groups == own_credentials().groups) return;
-  // Without the library, which would change all threads.
-  if (::syscall(SYS_setgroups, process.outer_groups->size(), process.outer_groups->data()) != 0)
-    fail_errno("cannot set the supplementary groups");
+  if (!set_groups(*process.outer_groups)) fail_errno("cannot set the supplementary groups");
 }
 
 void refuse_own_groups(const Creds& own) {

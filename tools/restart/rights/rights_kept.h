@@ -2,12 +2,11 @@
 // Rights of a process of the context, taken for as long as an object lives.
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "restart/rights/rights.h"
 #include "restart/rights/steady_process.h"
+#include "restart/rights/thread_ids.h"
 
 namespace cryo {
 
@@ -31,16 +30,9 @@ class RightsKept {
   [[nodiscard]] bool take(const Rights& rights, Extent extent = Extent::kFiles);
 
  private:
-  void read_capabilities();
-  void read_ids();
-  [[nodiscard]] bool has_already(const Rights& rights, Extent extent);
-  [[nodiscard]] OwnIds ids_for(const Rights& rights, Extent extent) const;
-  [[nodiscard]] bool set_all(const Rights& rights, const OwnIds& ids, std::uint64_t capabilities) const;
+  [[nodiscard]] bool set_all(const Rights& rights, const OwnIds& ids) const;
   void restore() const;
-  std::uint64_t effective_ = 0, permitted_ = 0, inheritable_ = 0;
-  std::uint32_t uid_ = 0, gid_ = 0, suid_ = 0, sgid_ = 0;
-  OwnIds ids_;
-  std::vector<std::uint32_t> groups_;
+  ThreadCredentials before_;
   std::optional<SteadyProcess> steady_;
   bool for_good_ = false;
   bool changed_ = false;

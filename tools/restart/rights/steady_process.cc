@@ -7,15 +7,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "restart/rights/thread_ids.h"
 #include "restart/stub/stub.h"
 
 namespace cryo {
 
 bool is_capable_of_nothing() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capget, &header, data) != 0) fail_errno("capget");
-  return data[0].permitted == 0 && data[1].permitted == 0;
+  return thread_credentials().permitted == 0;
 }
 
 SteadyProcess::SteadyProcess() : dumpable_(::prctl(PR_GET_DUMPABLE)), parent_(::getppid()) {

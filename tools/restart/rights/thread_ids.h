@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Credentials of the calling thread alone: the raw system calls, as the C library's change those of all
-// threads (nptl(7)). Where they return bool, false is a failure with errno set.
+// threads (nptl(7)). Where they return bool, false is a failure with errno set. Whatever changes them is here
+// (tests/lint/sources), so that they need not be asked for before each use of a file.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <vector>
@@ -18,5 +21,22 @@ bool set_gids(std::uint32_t real, std::uint32_t effective, std::uint32_t saved);
 bool set_groups(const std::vector<std::uint32_t>& groups);
 std::vector<std::uint32_t> own_groups();
 bool set_capabilities(std::uint64_t effective, std::uint64_t permitted, std::uint64_t inheritable);
+
+// unshare(2) and setns(2): with a user namespace come all capabilities in it, and other numbers.
+bool make_namespaces(int types);
+bool enter_namespace(int fd, int type);
+
+struct ThreadCredentials {
+  std::uint64_t effective = 0, permitted = 0, inheritable = 0;  // sets of capabilities
+  std::uint32_t fsuid = 0, fsgid = 0;
+  uid_t uid = 0, euid = 0, suid = 0;
+  gid_t gid = 0, egid = 0, sgid = 0;
+  std::vector<std::uint32_t> groups;
+};
+
+// As they are: asked for once after each of the calls above.  Valid until the next of them. Throws Error.
+const ThreadCredentials& thread_credentials();
+// The same, known from before a change that has been undone.
+void remember_thread_credentials(ThreadCredentials known);
 
 }  // namespace cryo
