@@ -114,13 +114,14 @@ void ChangeChecker::report(const Use& use, const std::string& path, const std::s
 
 void ChangeChecker::compare(const Inode& inode, const Use& use) {
   const std::optional<std::string> outer = outer_path(context_, *use.file);
-  if (!outer) return;
+  if (!outer || !S_ISREG(inode.head.mode) || (use.written && !use.mapped) ||
+      inode.found == FileFound::kSameContents)
+    return;
   const std::string path = options_.relocations.apply(*outer);
   const NamesToCheck theirs(context_, use.processes, *use.file);
   struct stat now;
   // What cannot be found or is something else is reported by the check of each file.
-  if (!S_ISREG(inode.head.mode) || names::stat(path, now) != 0 || !S_ISREG(now.st_mode)) return;
-  if ((use.written && !use.mapped) || is_pseudo(path) || inode.found == FileFound::kSameContents) return;
+  if (names::stat(path, now) != 0 || !S_ISREG(now.st_mode) || is_pseudo(path)) return;
   std::vector<std::string> differences;
   if (static_cast<std::uint64_t>(now.st_size) != inode.head.size)
     differences.push_back(fmt::format("size {} -> {}", inode.head.size, now.st_size));

@@ -40,9 +40,9 @@ void check_cpus(const CheckInput& input, Findings& findings) {
   const CpuMask job_cpus = cpus_of_job(input.context);
   for (const auto& [cpus, tids] : bound) {
     const CpuMask both = common_cpus(cpus, there);
-    const std::string had = cpus_text(both), all = cpus_text(there), wanted = cpus_text(cpus);
     // All that there is, or what it had.
-    if (had == all || had == wanted) continue;
+    if (is_same(both, there) || is_same(both, cpus)) continue;
+    const std::string had = cpus_text(both), all = cpus_text(there), wanted = cpus_text(cpus);
     const std::string others =
         tids.size() == 1 ? ""
                          : fmt::format(" (and {} more of pid {})", tids.size() - 1, input.process.head.pid);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 namespace cryo {
 namespace {
@@ -20,11 +19,11 @@ void add_uses(const Context& context, std::size_t index, FileUses& uses) {
       use->second.processes.push_back(index);
     return use->second;
   };
-  std::set<std::uint32_t> held;
   for (const cryo_fd& fd : process.fds) {
     FileUse& use = use_of(fd.file);
     use.fds.push_back(fd);
-    if (held.insert(fd.file).second) ++use.holders;
+    if (use.holders == 0 || use.last_holder != index) ++use.holders;
+    use.last_holder = index;
   }
   const Mm& mm = context.mm(process.head.mm);
   for (const cryo_vma& vma : mm.vmas) {

@@ -16,7 +16,8 @@ namespace cryo {
 struct FileUse {
   std::size_t process = 0;             // the first that uses it: index in Context::processes
   std::vector<std::size_t> processes;  // all that use it, or may receive it: whose its name is
-  std::size_t holders = 0;             // processes that have it in their tables
+  std::size_t holders = 0;             // processes that have it in their tables,
+  std::size_t last_holder = 0;         // and the last of them: an index
   std::vector<cryo_fd> fds;            // in all of these
   bool mapped = false;
   bool mapped_shared = false;

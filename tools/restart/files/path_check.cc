@@ -28,7 +28,7 @@ class PathCheck {
 
  private:
   [[nodiscard]] bool is_written(const File& file, const FileUse& use) const;
-  void check_identity(const File& file, const Inode& inode, const UniqueFd& place);
+  void check_identity(const File& file, const Inode& inode);
   [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use,
                                      const struct stat& now);
   void check_context_output(const File& file, const FileUse& use);
@@ -36,8 +36,7 @@ class PathCheck {
   [[nodiscard]] bool overwrites(const File& file, const FileUse& use, std::uint64_t size) const;
   void say_stays(const File& file, bool in_place, std::uint64_t bytes, const std::string& aside);
   void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
-  void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now,
-                         const UniqueFd& place);
+  void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
   [[nodiscard]] bool take_own_output(const File& file, const FileUse& use);
   void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
   void check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
@@ -48,6 +47,7 @@ class PathCheck {
   void check_name(const File& file, const Inode& inode);
 
   FileCheck& at_;
+  UniqueFd place_;  // what is there, opened once (O_PATH)
 };
 
 // Inodes that have been reported.
@@ -82,9 +82,9 @@ bool PathCheck::is_written(const File& file, const FileUse& use) const {
 }
 
 // What is written to must not be somebody else's.
-void PathCheck::check_identity(const File& file, const Inode& inode, const UniqueFd& place) {
-  if (!place || !is_other_file(at_.options.relocations, file, inode, place.get())) return;
-  const std::string difference = difference_of(inode.head, place.get());
+void PathCheck::check_identity(const File& file, const Inode& inode) {
+  if (!is_other_file(at_.options.relocations, file, inode, place_.get())) return;
+  const std::string difference = difference_of(inode.head, place_.get());
   switch (at_.options.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return at_.problem(
@@ -181,8 +181,7 @@ void PathCheck::check_tail(const File& file, const Inode& inode, const FileUse& 
     return;
   const bool in_place = overwrites(file, use, size);
   if (!at_.state<ReportedTails>().inodes.insert(inode.id).second && !in_place) return;
-  const UniqueFd place = names::open(at_.path, O_PATH);
-  if (place && is_other_file(at_.options.relocations, file, inode, place.get())) return;
+  if (is_other_file(at_.options.relocations, file, inode, place_.get())) return;
   const std::uint64_t more = size - inode.head.size;
   const std::string aside = aside_name(at_.path);
   if (tail_of(at_.context, at_.outputs, at_.options, file) == Tail::kStays)
@@ -206,9 +205,9 @@ void PathCheck::check_tail(const File& file, const Inode& inode, const FileUse& 
 
 // chattr +a: nobody opens it without O_APPEND any more, or cuts it.
 void PathCheck::check_append_only(const File& file, const Inode& inode, const FileUse& use,
-                                  const struct stat& now, const UniqueFd& place) {
+                                  const struct stat& now) {
   struct ::statx more {};
-  if (!is_output(file, use) || !place || !names::look(place.get(), more) ||
+  if (!is_output(file, use) || !names::look(place_.get(), more) ||
       (more.stx_attributes & STATX_ATTR_APPEND) == 0)
     return;
   const bool cut = (at_.options.tails == Tails::kGo || at_.options.tails == Tails::kAside) &&
@@ -237,9 +236,8 @@ void PathCheck::check_size(const File& file, const FileUse& use, const Inode& in
   if (const auto other = at_.findings.other_uses.find(inode.id);
       other != at_.findings.other_uses.end() && other->second.context)
     return check_context_output(file, use);
-  const UniqueFd place = names::open(at_.path, O_PATH);
-  check_append_only(file, inode, use, now, place);
-  check_identity(file, inode, place);
+  check_append_only(file, inode, use, now);
+  check_identity(file, inode);
   check_tail(file, inode, use, now);
   if (static_cast<std::uint64_t>(now.st_size) < inode.head.size) check_shorter(file, use, inode, now);
 }
@@ -294,7 +292,7 @@ void PathCheck::check_access(const File& file, const FileUse& use) {
   if (flags & O_PATH || is_taken_over(file, use)) return;
   const int mode = flags & O_ACCMODE;
   const int wanted = (mode != O_WRONLY ? R_OK : 0) | (mode != O_RDONLY ? W_OK : 0);
-  if (names::access(at_.path, wanted) == 0) return;
+  if ((place_ ? names::access_open(place_.get(), wanted) : names::access(at_.path, wanted)) == 0) return;
   const int error = errno;
   const bool regular = S_ISREG(at_.context.inode(file.head.inode).head.mode);
   if (error == EACCES && ((regular && names::are_owner_of(at_.path)) || may_open_very_file(file, wanted)))
@@ -308,7 +306,7 @@ void PathCheck::check_access(const File& file, const FileUse& use) {
 
 // What /proc/PID/exe leads to: the kernel asks what it asks of who executes it.
 void PathCheck::check_execution(const FileUse& use) {
-  if (use.executable && names::access(at_.path, X_OK) != 0)
+  if (use.executable && names::access_open(place_.get(), X_OK) != 0)
     at_.problem(errno, "cannot be the executable of a process: {}", errno_text(errno));
 }
 
@@ -328,8 +326,8 @@ void PathCheck::check_path(const File& file, const FileUse& use) {
     return check_own_proc_file(file, use);
   const Inode& inode = at_.context.inode(file.head.inode);
   struct stat now;
-  const bool link = (static_cast<int>(file.head.flags) & O_PATH) && S_ISLNK(inode.head.mode);
-  if ((link ? names::lstat(at_.path, now) : names::stat(at_.path, now)) != 0) {
+  place_ = names::open(at_.path, O_PATH | (open_flags(file, use) & O_NOFOLLOW));
+  if (!place_ || ::fstat(place_.get(), &now) != 0) {
     const int error = errno;
     if (take_own_output(file, use) || (error == EACCES && is_very_file(at_, file))) return;
     return at_.problem(error, "cannot be found: {}{}", way_error(error), way_out(file, use));
@@ -350,13 +348,12 @@ void PathCheck::check_path(const File& file, const FileUse& use) {
 
 // Made again by the user, perhaps: it is not for what is in it.
 void PathCheck::check_name(const File& file, const Inode& inode) {
-  const UniqueFd place = names::open(at_.path, O_PATH | (static_cast<int>(file.head.flags) & O_NOFOLLOW));
-  if (!place || !is_other_file(at_.options.relocations, file, inode, place.get()) ||
+  if (!is_other_file(at_.options.relocations, file, inode, place_.get()) ||
       at_.options.changed_files == ChangedFiles::kIgnore)
     return;
   const std::string text =
       fmt::format("its name now refers to a different {} ({})",
-                  S_ISDIR(inode.head.mode) ? "directory" : "file", difference_of(inode.head, place.get()));
+                  S_ISDIR(inode.head.mode) ? "directory" : "file", difference_of(inode.head, place_.get()));
   if (at_.options.changed_files == ChangedFiles::kRefuse)
     at_.problem(ESTALE,
                 "{}; --relocate={}={} declares it to be the right one, --changed-files=warn accepts it as is",

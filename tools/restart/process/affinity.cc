@@ -37,13 +37,6 @@ CpuMask every_cpu(std::size_t words) {
   return CpuMask(words, ~std::uint64_t{0});
 }
 
-// Their sizes are the kernels'.
-bool is_same(const CpuMask& a, const CpuMask& b) {
-  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i)
-    if ((i < a.size() ? a[i] : 0) != (i < b.size() ? b[i] : 0)) return false;
-  return true;
-}
-
 CpuMask mask_of(const std::string& text) {
   CpuMask mask(kWords);
   std::size_t at = 0;
@@ -64,6 +57,12 @@ CpuMask mask_of(const std::string& text) {
 }
 
 }  // namespace
+
+bool is_same(const CpuMask& a, const CpuMask& b) {
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i)
+    if ((i < a.size() ? a[i] : 0) != (i < b.size() ? b[i] : 0)) return false;
+  return true;
+}
 
 CpuMask cpus_to_be_had() {
   return mask_of(text_from_helper([] {

@@ -21,6 +21,8 @@ namespace cryo {
 [[nodiscard]] CpuMask cpus_to_be_had(const Context& context, std::size_t process, const CpuMask& by_caller);
 [[nodiscard]] CpuMask common_cpus(const CpuMask& a, const CpuMask& b);
 [[nodiscard]] bool has_cpus(const CpuMask& mask);
+// Their sizes are the kernels'.
+[[nodiscard]] bool is_same(const CpuMask& a, const CpuMask& b);
 // "0-3,8", as kernel and taskset(1) write it.
 [[nodiscard]] std::string cpus_text(const CpuMask& mask);
 

@@ -557,6 +557,12 @@ int names::access(const std::string& path, int mode, int flags) {
   });
 }
 
+int names::access_open(int place, int mode) {
+  return with_rights("a file", [&] {
+    return static_cast<int>(::syscall(SYS_faccessat2, place, "", mode, AT_EACCESS | AT_EMPTY_PATH));
+  });
+}
+
 int names::unlinkat(int directory, const std::string& name, int flags) {
   return with_rights(name, [&] {
     return with_name(

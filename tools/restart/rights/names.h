@@ -172,6 +172,8 @@ void enter(const Again& again);
 [[nodiscard]] int stat(const std::string& path, struct stat& now);
 [[nodiscard]] int lstat(const std::string& path, struct stat& now);
 [[nodiscard]] int access(const std::string& path, int mode, int flags = 0);
+// As access(2), of what is open by O_PATH.
+[[nodiscard]] int access_open(int place, int mode);
 [[nodiscard]] int unlinkat(int directory, const std::string& name, int flags);
 [[nodiscard]] int mkdir(const std::string& path, mode_t mode);
 [[nodiscard]] int mkdir_below(int directory, const std::string& path, mode_t mode);
