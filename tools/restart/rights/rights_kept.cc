@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "restart/stub/stub.h"
@@ -24,10 +25,13 @@ OwnIds ids_for(const ThreadCredentials& own, const Rights& rights, Extent extent
   return ids;
 }
 
+bool has_groups(const Rights& rights, const ThreadCredentials& own) {
+  return !rights.groups || std::ranges::equal(*rights.groups, own.groups);
+}
+
 bool has_already(const ThreadCredentials& own, const Rights& rights, Extent extent) {
   return (own.permitted & rights.capabilities) == own.effective && rights.uid == own.fsuid &&
-         rights.gid == own.fsgid && ids_for(own, rights, extent) == ids_of(own) &&
-         (!rights.groups || *rights.groups == own.groups);
+         rights.gid == own.fsgid && ids_for(own, rights, extent) == ids_of(own) && has_groups(rights, own);
 }
 
 }  // namespace
@@ -36,7 +40,7 @@ bool has_already(const ThreadCredentials& own, const Rights& rights, Extent exte
 // any more.
 bool RightsKept::set_all(const Rights& rights, const OwnIds& ids) const {
   const bool others = ids != ids_of(before_);
-  if (rights.groups && *rights.groups != before_.groups && !set_groups(*rights.groups)) return false;
+  if (!has_groups(rights, before_) && !set_groups(*rights.groups)) return false;
   if (others && (!set_gids(ids.gid, ids.egid, kAsk) ||
                  !set_uids(ids.uid, ids.euid, before_.suid == 0 ? kAsk : before_.euid)))
     return false;

@@ -62,13 +62,13 @@ bool set_gids(std::uint32_t real, std::uint32_t effective, std::uint32_t saved) 
   return ::syscall(SYS_setresgid, real, effective, saved) == 0;
 }
 
-bool set_groups(const std::vector<std::uint32_t>& groups) {
+bool set_groups(std::span<const std::uint32_t> groups) {
   g_known.reset();
   return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
 }
 
-std::vector<std::uint32_t> own_groups() {
-  std::vector<std::uint32_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+GroupList own_groups() {
+  GroupList groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
   const int got = ::getgroups(static_cast<int>(groups.size()), groups.data());
   groups.resize(static_cast<std::size_t>(std::max(0, got)));
   return groups;
