@@ -12,6 +12,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/regset.h>
+#include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/signal.h>
@@ -55,10 +56,26 @@ static void member_free(struct cryo_rst_member *m)
 /* ---- parked ---- */
 
 /*
- * A stop that the parent has been notified of, and has waited for, is not reported again: the
- * process counts as stopped before its threads are. Unless it has received SIGCONT since, which
- * cancels it.
+ * A stop that the parent has been notified of, and has waited for, is not reported again: no signal
+ * is sent, but the process is stopped, and each thread of it has to join that on its way to user
+ * mode, as one that its tracer lets go (ptrace(2), PTRACE_DETACH). SIGCONT ends it as any other.
  */
+static void begin_stop(const struct cryo_resume *args)
+{
+	struct signal_struct *sig = current->signal;
+	struct task_struct *t;
+
+	signal_set_stop_flags(sig, SIGNAL_STOP_STOPPED);
+	sig->group_exit_code = args->flags & CRYO_RESUME_STOP_WAITED ? 0 : args->signal;
+	for_each_thread(current, t) {
+		if (t->flags & PF_EXITING || fatal_signal_pending(t))
+			continue;
+		t->jobctl &= ~JOBCTL_STOP_SIGMASK;
+		t->jobctl |= args->signal | JOBCTL_STOP_PENDING;
+		set_tsk_thread_flag(t, TIF_SIGPENDING);
+	}
+}
+
 static void note_what_is_told(const struct cryo_resume *args)
 {
 	struct sighand_struct *sighand = cryo_lock_sighand(current);
@@ -66,15 +83,12 @@ static void note_what_is_told(const struct cryo_resume *args)
 
 	if (!sighand)
 		return;
-	if (sig->flags & SIGNAL_GROUP_EXIT)
+	if (sig->flags & SIGNAL_GROUP_EXIT || sig->group_exec_task)
 		goto unlock;
 	if (args->flags & CRYO_RESUME_CONTINUED)
 		signal_set_stop_flags(sig, SIGNAL_STOP_CONTINUED);
-	if (args->flags & CRYO_RESUME_STOP_TOLD &&
-	    sigismember(&sig->shared_pending.signal, args->signal)) {
-		signal_set_stop_flags(sig, SIGNAL_STOP_STOPPED);
-		sig->group_exit_code = args->flags & CRYO_RESUME_STOP_WAITED ? 0 : args->signal;
-	}
+	if (args->flags & CRYO_RESUME_STOP_TOLD)
+		begin_stop(args);
 unlock:
 	cryo_unlock_sighand(sighand);
 }
@@ -105,7 +119,7 @@ static int finish_process(struct cryo_rst_member *m, const char **what)
 	 */
 	if (!err && args->flags & CRYO_RESUME_DUMPABLE)
 		cryo_make_dumpable();
-	if (!err && args->signal) {
+	if (!err && args->signal && !(args->flags & CRYO_RESUME_STOP_TOLD)) {
 		*what = "sending its signal";
 		err = kill_pid(task_tgid(current), args->signal, 0);
 	}

@@ -20,6 +20,7 @@
 #include "restart/ns/namespaces.h"
 #include "restart/process/root_directory.h"
 #include "restart/rights/identity.h"
+#include "restart/rights/thread_ids.h"
 #include "unit/obstacles.h"
 
 namespace cryo::test {
@@ -187,8 +188,9 @@ TEST("obstacles: mount points") {
        "mount {}: {}, which was mounted there, cannot be found: No such file or directory (ENOENT)",
        bound.point, source);
   CHECK_EQ(::close(::open(source.c_str(), O_CREAT | O_WRONLY, 0600)), 0);
-  SAYS(mount_points_of(builder), ENOTDIR, "mount {}: its mount point {} is a directory now", bound.point,
-       bound.point);
+  SAYS(mount_points_of(builder), ENOTDIR,
+       "mount {}: {}, which was mounted there, is {} now, and its mount point {} is {}", bound.point, source,
+       "no directory", bound.point, "a directory");
 }
 
 TEST("obstacles: mounts that the job did not have") {
@@ -235,7 +237,7 @@ TEST("obstacles: raw sockets, interfaces of sockets") {
   int code = 0, status = -1;
   const pid_t child = ::fork();
   if (child == 0) {
-    (void)!::setresuid(65534, 65534, 65534);  // and with it without capabilities, whoever runs the tests
+    set_uids(65534, 65534, 65534);  // and with it without capabilities, whoever runs the tests
     const std::string text = raw_problem(builder.context, file, code);
     ::_exit(code == EPERM && text ==
                                  "a raw socket cannot be made: Operation not permitted (EPERM): it requires "

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sections about the system, processes and threads.
+#include <sys/stat.h>
+
 #include <limits>
 #include <span>
 
@@ -9,10 +11,10 @@
 namespace cryo {
 namespace {
 
-constexpr std::uint32_t kProcessFlags = CRYO_PROC_STOPPED | CRYO_PROC_NO_NEW_PRIVS |
-                                        CRYO_PROC_SESSION_LEADER | CRYO_PROC_CTTY |
-                                        CRYO_PROC_CHILD_SUBREAPER | CRYO_PROC_KEEPCAPS | CRYO_PROC_ZOMBIE |
-                                        CRYO_PROC_CONSENTED | CRYO_PROC_STOP_WAITED | CRYO_PROC_CONTINUED;
+constexpr std::uint32_t kProcessFlags =
+    CRYO_PROC_STOPPED | CRYO_PROC_NO_NEW_PRIVS | CRYO_PROC_SESSION_LEADER | CRYO_PROC_CTTY |
+    CRYO_PROC_CHILD_SUBREAPER | CRYO_PROC_KEEPCAPS | CRYO_PROC_ZOMBIE | CRYO_PROC_CONSENTED |
+    CRYO_PROC_STOP_WAITED | CRYO_PROC_CONTINUED | CRYO_PROC_STOP_BEGUN;
 constexpr std::uint32_t kThreadFlags = CRYO_THREAD_LEADER | CRYO_THREAD_RESTORE_SIGMASK | CRYO_THREAD_RSEQ |
                                        CRYO_THREAD_EXITED | CRYO_THREAD_NO_NEW_PRIVS;
 constexpr std::uint32_t kMaxRestartKind = 4;  // CRYO_RESTART_TIMED of <cryo/ioctl.h>

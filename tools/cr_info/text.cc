@@ -97,6 +97,7 @@ std::vector<std::string> process_flag_names(std::uint32_t flags) {
                                   {CRYO_PROC_ZOMBIE, "zombie"},
                                   {CRYO_PROC_CONSENTED, "consented"},
                                   {CRYO_PROC_STOP_WAITED, "stop-waited-for"},
+                                  {CRYO_PROC_STOP_BEGUN, "stop-under-way"},
                                   {CRYO_PROC_CONTINUED, "continued"}};
   return bit_names(flags, kBits);
 }

@@ -22,6 +22,7 @@
 #include "compat/mm.h"
 #include "lib/buf.h"
 #include "lib/optional.h"
+#include "lib/sighand.h"
 #include "request/participant.h"
 #include "resources.h"
 #include "save/process.h"
@@ -44,6 +45,46 @@ static int stop_signal(struct task_struct *task)
 	return signr ?: SIGSTOP;
 }
 
+/*
+ * The signal of a stop that is under way: one thread has taken it, and others had parked before
+ * they could join; or SIGSTOP, which all had. 0: there is none.
+ */
+static int begun_stop(struct cryo_proc *p)
+{
+	struct signal_struct *sig = p->task->signal;
+	bool pending = sigismember(&sig->shared_pending.signal, SIGSTOP);
+	struct cryo_parked *t;
+
+	for (t = cryo_next_thread(p, NULL); t; t = cryo_next_thread(p, t)) {
+		if (sig->group_stop_count && t->task->jobctl & JOBCTL_STOP_PENDING)
+			return stop_signal(t->task);
+		pending |= sigismember(&t->task->pending.signal, SIGSTOP);
+	}
+	return pending ? SIGSTOP : 0;
+}
+
+/* Nothing, where it has exited. */
+static u32 stop_flags(struct cryo_proc *p, int *signal)
+{
+	struct sighand_struct *sighand = cryo_lock_sighand(p->task);
+	struct signal_struct *sig = p->task->signal;
+	u32 flags = 0;
+
+	*signal = 0;
+	if (!sighand)
+		return 0;
+	if (sig->flags & SIGNAL_STOP_STOPPED) {
+		flags = CRYO_PROC_STOPPED | (sig->group_exit_code ? 0 : CRYO_PROC_STOP_WAITED);
+		*signal = stop_signal(p->task);
+	} else if ((*signal = begun_stop(p))) {
+		flags = CRYO_PROC_STOPPED | CRYO_PROC_STOP_BEGUN;
+	}
+	if (sig->flags & SIGNAL_STOP_CONTINUED)
+		flags |= CRYO_PROC_CONTINUED;
+	cryo_unlock_sighand(sighand);
+	return flags;
+}
+
 /* What a thread may say for itself alone (PR_SET_NO_NEW_PRIVS) the others need not have. */
 static bool all_no_new_privs(struct cryo_proc *p)
 {
@@ -60,12 +101,6 @@ static u32 process_flags(struct cryo_proc *p)
 	struct signal_struct *sig = p->task->signal;
 	u32 flags = 0;
 
-	if (sig->flags & SIGNAL_STOP_STOPPED)
-		flags |= CRYO_PROC_STOPPED;
-	if (sig->flags & SIGNAL_STOP_STOPPED && !sig->group_exit_code)
-		flags |= CRYO_PROC_STOP_WAITED;
-	if (sig->flags & SIGNAL_STOP_CONTINUED)
-		flags |= CRYO_PROC_CONTINUED;
 	p->no_new_privs = all_no_new_privs(p);
 	if (p->no_new_privs)
 		flags |= CRYO_PROC_NO_NEW_PRIVS;
@@ -103,8 +138,7 @@ static int save_process(struct cryo_capture *c, struct cryo_proc *p)
 		out.threads++;
 		out.exit_code = task->group_leader->exit_code;
 	}
-	if (out.flags & CRYO_PROC_STOPPED)
-		out.stop_signal = stop_signal(task);
+	out.flags |= stop_flags(p, &out.stop_signal);
 	task_lock(task);
 	if (task->fs)
 		out.umask = task->fs->umask;

@@ -35,6 +35,7 @@ class MountPointChecker {
   [[nodiscard]] bool is_hidden(const std::string& path, const std::string& top) const;
   [[nodiscard]] std::string link_on_the_way(const std::string& path);
   [[nodiscard]] std::optional<bool> source_is_directory(std::size_t mount);
+  void report_kinds(std::size_t mount, const std::string& point, bool directory);
   void check_one(std::size_t mount);
 
   const MountTree& tree_;
@@ -107,6 +108,18 @@ std::optional<bool> MountPointChecker::source_is_directory(std::size_t mount) {
   return {};
 }
 
+// Which of the two is not what it was, nobody knows.
+void MountPointChecker::report_kinds(std::size_t mount, const std::string& point, bool directory) {
+  const Mount& wanted = tree_.mounts[mount];
+  const auto source = source_path(tree_.outer, wanted);
+  if (tree_.kinds[mount].kind != CRYO_MOUNT_BIND || !source)
+    return findings_.problem(ENOTDIR, "mount {}: its mount point {} is not a directory any more",
+                             wanted.point, point);
+  findings_.problem(ENOTDIR, "mount {}: {}, which was mounted there, is {} now, and its mount point {} is {}",
+                    wanted.point, *source, directory ? "a directory" : "no directory", point,
+                    directory ? "no directory" : "a directory");
+}
+
 void MountPointChecker::check_one(std::size_t mount) {
   const Mount& wanted = tree_.mounts[mount];
   if (tree_.kinds[mount].pid_ns != 0 || is_there_already(wanted)) return;
@@ -123,8 +136,7 @@ void MountPointChecker::check_one(std::size_t mount) {
                       "mount {}: {} is a symbolic link now, which is not followed (put the directory back)",
                       wanted.point, link);
   } else if (directory && *directory != S_ISDIR(now.st_mode)) {
-    findings_.problem(ENOTDIR, "mount {}: its mount point {} {}", wanted.point, *point,
-                      *directory ? "is not a directory any more" : "is a directory now");
+    report_kinds(mount, *point, *directory);
   }
 }
 

@@ -44,9 +44,10 @@ bool is_orphaned(std::int32_t pgid) {
 
 }  // namespace
 
-int stop_signal(const Process& process, std::int32_t pid) {
+int stop_signal(const Process& process, std::int32_t pid, bool told) {
   const int signal = process.head.stop_signal;
   if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU) return SIGSTOP;
+  if (told) return signal;
   const std::uint64_t bit = 1ULL << (signal - 1);
   const bool blocked = std::all_of(process.threads.begin(), process.threads.end(),
                                    [bit](const Thread& thread) { return thread.head.sigmask & bit; });

@@ -231,7 +231,7 @@ std::uint32_t ThreadPlanner::what_parent_knows() const {
   const auto& processes = input_.context.processes;
   if (!input_.holders.empty() || std::none_of(processes.begin(), processes.end(), is_parent)) return 0;
   const std::uint32_t continued = flags & CRYO_PROC_CONTINUED ? CRYO_RESUME_CONTINUED : 0;
-  if (!(flags & CRYO_PROC_STOPPED)) return continued;
+  if (!(flags & CRYO_PROC_STOPPED) || flags & CRYO_PROC_STOP_BEGUN) return continued;
   return CRYO_RESUME_STOP_TOLD | (flags & CRYO_PROC_STOP_WAITED ? CRYO_RESUME_STOP_WAITED : 0);
 }
 
@@ -285,9 +285,9 @@ cryo_resume* ThreadPlanner::resume() {
     resume->close_fd = input_.handle_fd;
     resume->exe_fd = input_.exe_fd;
     if (input_.process.head.dumpable == 1) resume->flags |= CRYO_RESUME_DUMPABLE;
-    if (input_.process.head.flags & CRYO_PROC_STOPPED)
-      resume->signal = stop_signal(input_.process, ::getpid());
     resume->flags |= what_parent_knows();
+    if (input_.process.head.flags & CRYO_PROC_STOPPED)
+      resume->signal = stop_signal(input_.process, ::getpid(), (resume->flags & CRYO_RESUME_STOP_TOLD) != 0);
   }
   return resume;
 }
