@@ -14,10 +14,15 @@ check "a directory without contexts" eval 'status_is 0 && said "inc: no contexts
 start
 for i in 1 2 3; do cr --incremental inc "$pid"; done
 cr -z1 -f inc/whole.zst "$pid"
+cr -z1 -f inc/packed "$pid"
+cr_checkpoint -z1 -f - "$pid" >inc/piped
 echo "no context" >inc/note
+# A frame of five bytes, which are not compressed (RFC 8878, section 3.1.1).
+printf '\x28\xb5\x2f\xfd\x20\x05\x29\x00\x00hello' | tee inc/note.zst >inc/other
 mkfifo inc/fifo
 listed inc
-check "one line for each context" eval 'status_is 0 && [ "$(printf "%s\n" "$out" | wc -l)" = 4 ]'
+check "one line for each context" eval 'status_is 0 && [ "$(printf "%s\n" "$out" | wc -l)" = 6 ]'
+check "... compressed, whatever its name" eval 'line_of packed | grep -q "can be restarted$" && line_of piped | grep -q "can be restarted$"'
 check "... with date, size and whether it can be restarted" \
 	eval 'line_of context.$pid.1 | grep -q "20[0-9][0-9]-.*[KM]iB  can be restarted$"'
 cr_info inc/context."$pid".3 >report

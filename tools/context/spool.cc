@@ -275,6 +275,24 @@ std::optional<Spool> spool_frames(int fd, const std::string& name) {
 
 }  // namespace
 
+std::optional<bool> holds_context(int fd) {
+  // A block, and the headers of its frame and of those that are skipped (a seek table's) before it.
+  std::vector<std::byte> read(2 * ZSTD_DStreamInSize());
+  const ssize_t got = ::pread(fd, read.data(), read.size(), 0);
+  if (got <= 0) return {};
+  std::array<std::byte, CRYO_MAGIC_LEN> start{};
+  const auto stream = make_dstream("zstd");
+  ZSTD_inBuffer in{read.data(), static_cast<std::size_t>(got), 0};
+  ZSTD_outBuffer out{start.data(), start.size(), 0};
+  while (out.pos < out.size) {
+    const std::size_t in_before = in.pos, out_before = out.pos;
+    if (ZSTD_isError(ZSTD_decompressStream(stream.get(), &out, &in)) ||
+        (in.pos == in_before && out.pos == out_before))
+      return {};
+  }
+  return std::memcmp(start.data(), CRYO_MAGIC, start.size()) == 0;
+}
+
 bool is_zstd(std::span<const std::byte> start) {
   std::uint32_t magic = 0;
   if (start.size() < sizeof(magic)) return false;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,5 +24,8 @@ struct Spool {
 
 // Whether a stream that starts with `start` (4 bytes at least, or it is not) is zstd's.
 [[nodiscard]] bool is_zstd(std::span<const std::byte> start);
+// Whether what the file `fd`, which is zstd's, holds begins as a context does. Nothing: it cannot be read or
+// decompressed.
+[[nodiscard]] std::optional<bool> holds_context(int fd);
 
 }  // namespace cryo

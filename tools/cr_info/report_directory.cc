@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -29,8 +30,8 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Regular files that begin as a context does, or with what zstd(1) writes; and links of others that are not
-// followed, as nobody knows what they lead to. Nothing that is no file is opened for reading.
+// Regular files that begin as a context does, compressed or not; and links of others that are not followed,
+// as nobody knows what they lead to. Nothing that is no file is opened for reading.
 bool may_be_context(const std::string& path) {
   const FoundContext found = open_regular_context(path);
   const UniqueFd& fd = found.place;
@@ -39,8 +40,11 @@ bool may_be_context(const std::string& path) {
   const ssize_t got = ::pread(fd.get(), start.data(), start.size(), 0);
   if (got <= 0) return false;
   const std::span<const std::byte> read = std::span(start).first(static_cast<std::size_t>(got));
-  return (read.size() == start.size() && std::memcmp(start.data(), CRYO_MAGIC, start.size()) == 0) ||
-         (is_zstd(read) && path.ends_with(".zst"));
+  // By its name, where it is damaged; and where it is another user's, which root does not decompress.
+  struct stat status;
+  const bool own = ::fstat(fd.get(), &status) == 0 && (::geteuid() != 0 || status.st_uid == 0);
+  if (is_zstd(read)) return (own ? holds_context(fd.get()) : std::nullopt).value_or(path.ends_with(".zst"));
+  return read.size() == start.size() && std::memcmp(start.data(), CRYO_MAGIC, start.size()) == 0;
 }
 
 std::vector<std::string> names_in(const std::string& directory) {
