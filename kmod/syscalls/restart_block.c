@@ -15,6 +15,7 @@
 #include <linux/time_namespace.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
+#include <linux/uaccess.h>
 
 #include <cryo/format.h>
 #include <cryo/ioctl.h>
@@ -25,6 +26,7 @@
 #include "compat/restart_block.h"
 #include "cryo_arch.h"
 #include "lib/locked_task.h"
+#include "syscalls/clocks.h"
 #include "syscalls/syscalls.h"
 
 /*
@@ -33,58 +35,21 @@
  */
 #define FUTEX_FLAGS_CLOCKRT	cryo_futex_clockrt()
 
-static s64 now_on(u32 clockid)
+static void save_nanosleep(struct task_struct *task, const struct restart_block *rb,
+			   struct cryo_thread *out)
 {
-	switch (clockid) {
-	case CLOCK_REALTIME:
-		return ktime_get_real_ns();
-	case CLOCK_BOOTTIME:
-		return ktime_get_boottime_ns();
-	case CLOCK_TAI:
-		return ktime_get_clocktai_ns();
-	default:
-		return ktime_get_ns();
-	}
-}
+	u32 clock = rb->nanosleep.clockid;
 
-/* By how much @task is ahead of the machine on @clockid, of those that a futex has. */
-static s64 ahead_of_machine(struct task_struct *task, u32 clockid)
-{
-	const struct nsproxy *its;
-	s64 ns = 0;
-
-	if (clockid != CLOCK_MONOTONIC)
-		return 0;
-	task_lock(task);
-	its = cryo_nsproxy_of(task);
-	if (its && its->time_ns)
-		ns = timespec64_to_ns(&its->time_ns->offsets.monotonic);
-	task_unlock(task);
-	return ns;
-}
-
-/*
- * @time, which is not negative, seen from a clock that is ahead by @ns: what is over stays over,
- * and KTIME_MAX, which is never, stays that.
- */
-static s64 shift_time(s64 time, s64 ns)
-{
-	s64 shifted;
-
-	if (time == KTIME_MAX)
-		return time;
-	if (check_add_overflow(time, ns, &shifted))
-		return ns < 0 ? 0 : KTIME_MAX;
-	return max_t(s64, shifted, 0);
-}
-
-static void save_nanosleep(const struct restart_block *rb, struct cryo_thread *out)
-{
 	out->restart.kind = CRYO_RESTART_NANOSLEEP;
-	out->restart.time_flags = CRYO_TIME_REMAINING;
-	out->restart.time_ns = rb->nanosleep.expires - now_on(rb->nanosleep.clockid);
-	out->restart.clockid = rb->nanosleep.clockid;
+	out->restart.clockid = clock;
 	out->restart.nanosleep_type = rb->nanosleep.type;
+	if (rb->nanosleep.type == TT_NONE && rb->nanosleep.rmtp == CRYO_UNTIL_A_TIME) {
+		out->restart.time_ns = cryo_shift_time(rb->nanosleep.expires,
+						       cryo_ahead_of_machine(task, clock));
+		return;
+	}
+	out->restart.time_flags = CRYO_TIME_REMAINING;
+	out->restart.time_ns = rb->nanosleep.expires - cryo_now_on(clock);
 	out->restart.uaddr = (unsigned long)rb->nanosleep.rmtp;
 }
 
@@ -101,10 +66,11 @@ static void save_futex(struct task_struct *task, const struct restart_block *rb,
 	out->restart.futex_bitset = rb->futex.bitset;
 	out->restart.time_ns = rb->futex.time;
 	if (cryo_arch_futex_is_absolute(task)) {
-		out->restart.time_ns = shift_time(rb->futex.time, ahead_of_machine(task, clock));
+		out->restart.time_ns = cryo_shift_time(rb->futex.time,
+						       cryo_ahead_of_machine(task, clock));
 	} else {
 		out->restart.time_flags = CRYO_TIME_REMAINING;
-		out->restart.time_ns -= now_on(clock);
+		out->restart.time_ns -= cryo_now_on(clock);
 	}
 }
 
@@ -138,7 +104,7 @@ void cryo_restart_block_save(struct cryo_capture *c, struct cryo_proc *p, struct
 	const struct restart_block *rb = &task->restart_block;
 
 	if (rb->fn == cryo_fn_nanosleep && rb->fn)
-		save_nanosleep(rb, out);
+		save_nanosleep(task, rb, out);
 	else if (rb->fn == cryo_fn_futex && rb->fn)
 		save_futex(task, rb, out);
 	else if (rb->fn == cryo_fn_poll && rb->fn)
@@ -158,7 +124,8 @@ int cryo_restart_block_check(const struct cryo_restart_block *rb)
 	case CRYO_RESTART_NONE:
 		return 0;
 	case CRYO_RESTART_NANOSLEEP:
-		if (rb->nanosleep_type > TT_NATIVE)
+		if (rb->nanosleep_type > TT_NATIVE ||
+		    (!(rb->time_flags & CRYO_TIME_REMAINING) && rb->nanosleep_type != TT_NONE))
 			return -EINVAL;
 		if (rb->clockid != CLOCK_REALTIME && rb->clockid != CLOCK_MONOTONIC &&
 		    rb->clockid != CLOCK_BOOTTIME && rb->clockid != CLOCK_TAI)
@@ -179,8 +146,9 @@ int cryo_restart_block_check(const struct cryo_restart_block *rb)
 static u64 expiry(const struct cryo_restart_block *rb, u32 clockid)
 {
 	if (!(rb->time_flags & CRYO_TIME_REMAINING))
-		return shift_time(max_t(s64, rb->time_ns, 0), -ahead_of_machine(current, clockid));
-	return ktime_add_safe(now_on(clockid), max_t(s64, rb->time_ns, 0));
+		return cryo_shift_time(max_t(s64, rb->time_ns, 0),
+				       -cryo_ahead_of_machine(current, clockid));
+	return ktime_add_safe(cryo_now_on(clockid), max_t(s64, rb->time_ns, 0));
 }
 
 static void set_poll(struct restart_block *rb, const struct cryo_restart_block *in)
@@ -205,8 +173,9 @@ void cryo_restart_block_set(const struct cryo_restart_block *in)
 	case CRYO_RESTART_NANOSLEEP:
 		rb->nanosleep.clockid = in->clockid;
 		rb->nanosleep.type = in->nanosleep_type;
-		rb->nanosleep.rmtp =
-			(struct __kernel_timespec __user *)(unsigned long)in->uaddr;
+		rb->nanosleep.rmtp = in->time_flags & CRYO_TIME_REMAINING ?
+			(struct __kernel_timespec __user *)(unsigned long)in->uaddr :
+			CRYO_UNTIL_A_TIME;
 		rb->nanosleep.expires = expiry(in, in->clockid);
 		rb->fn = cryo_fn_nanosleep;
 		break;

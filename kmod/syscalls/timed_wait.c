@@ -21,7 +21,6 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
-#include <linux/seccomp.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
@@ -32,6 +31,7 @@
 #include "cryo_arch.h"
 #include "lib/unload.h"
 #include "request/request.h"
+#include "syscalls/clocks.h"
 #include "syscalls/syscalls.h"
 #include "syscalls/waiting_calls.h"
 
@@ -142,15 +142,6 @@ static void look_for_wait(struct cryo_parked *p)
 	p->has_wait = true;
 }
 
-/*
- * A filter is to see each call by its own number: one that is continued by restart_syscall(2) would
- * not be shown to it.
- */
-static bool is_filtered(void)
-{
-	return seccomp_mode(&current->seccomp) != SECCOMP_MODE_DISABLED;
-}
-
 void cryo_timed_waits_find(struct cryo_request *req, struct cryo_parked *p)
 {
 	list_for_each_entry_continue(p, &req->parked, node) {
@@ -167,7 +158,7 @@ void cryo_timed_waits_find(struct cryo_request *req, struct cryo_parked *p)
  */
 bool cryo_timed_wait_found(struct cryo_parked *p)
 {
-	return p->has_wait && current->nvcsw == p->wait_switches && !is_filtered();
+	return p->has_wait && current->nvcsw == p->wait_switches && !cryo_is_filtered();
 }
 
 void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first)
@@ -189,7 +180,7 @@ long cryo_timed_restart(struct restart_block *rb)
 	long ret;
 
 	rb->fn = cryo_fn_no_restart;
-	if (is_filtered())
+	if (cryo_is_filtered())
 		return -EINTR;
 	/* The reference keeps rmmod out, the count the few instructions behind its end. */
 	if (!try_module_get(THIS_MODULE))

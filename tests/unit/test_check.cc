@@ -121,18 +121,28 @@ TEST("obstacles: a clock that has gone back") {
 
 TEST("a wait until a time of a clock that has gone back") {
   const std::int64_t now = now_on(CLOCK_MONOTONIC);
+  cryo_system before{}, later{};
+  later.monotonic_ns = static_cast<std::uint64_t>(now + 3600000000000);
+  before.monotonic_ns = static_cast<std::uint64_t>(now - 1);
+  before.boottime_ns = static_cast<std::uint64_t>(now_on(CLOCK_BOOTTIME) - 1);
+  later.boottime_ns = before.boottime_ns + 7200000000000;
   cryo_restart_block wait{};
-  wait.kind = CRYO_RESTART_FUTEX;
-  wait.clockid = CLOCK_MONOTONIC;
   wait.time_ns = now + 3600500000000;
-  CHECK_EQ(after_reboot(wait, now + 3600000000000).time_ns, 500000000);
-  CHECK_EQ(after_reboot(wait, now + 3600000000000).time_flags, CRYO_TIME_REMAINING);
-  CHECK_EQ(after_reboot(wait, now - 1).time_ns, wait.time_ns);
-  wait.time_flags = CRYO_TIME_REMAINING;
-  CHECK_EQ(after_reboot(wait, now + 3600000000000).time_ns, wait.time_ns);
-  wait.time_flags = 0;
-  wait.clockid = CLOCK_REALTIME;
-  CHECK_EQ(after_reboot(wait, now + 3600000000000).time_ns, wait.time_ns);
+  for (const std::uint32_t kind : {CRYO_RESTART_FUTEX, CRYO_RESTART_NANOSLEEP}) {
+    wait.kind = kind;
+    wait.clockid = CLOCK_MONOTONIC;
+    CHECK_EQ(after_reboot(wait, later).time_ns, 500000000);
+    CHECK_EQ(after_reboot(wait, later).time_flags, CRYO_TIME_REMAINING);
+    CHECK_EQ(after_reboot(wait, before).time_ns, wait.time_ns);
+    wait.time_flags = CRYO_TIME_REMAINING;
+    CHECK_EQ(after_reboot(wait, later).time_ns, wait.time_ns);
+    wait.time_flags = 0;
+    wait.clockid = CLOCK_REALTIME;
+    CHECK_EQ(after_reboot(wait, later).time_ns, wait.time_ns);
+    wait.clockid = CLOCK_BOOTTIME;
+    CHECK_EQ(after_reboot(wait, later).time_flags, CRYO_TIME_REMAINING);
+    CHECK_EQ(after_reboot(wait, before).time_ns, wait.time_ns);
+  }
 }
 
 TEST("obstacles: the tree") {

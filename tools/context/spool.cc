@@ -285,10 +285,9 @@ std::optional<bool> holds_context(int fd) {
   ZSTD_inBuffer in{read.data(), static_cast<std::size_t>(got), 0};
   ZSTD_outBuffer out{start.data(), start.size(), 0};
   while (out.pos < out.size) {
-    const std::size_t in_before = in.pos, out_before = out.pos;
-    if (ZSTD_isError(ZSTD_decompressStream(stream.get(), &out, &in)) ||
-        (in.pos == in_before && out.pos == out_before))
-      return {};
+    const std::size_t rc = ZSTD_decompressStream(stream.get(), &out, &in);
+    if (ZSTD_isError(rc)) return {};
+    if (out.pos < out.size && in.pos == in.size) return rc == 0 ? std::optional(false) : std::nullopt;
   }
   return std::memcmp(start.data(), CRYO_MAGIC, start.size()) == 0;
 }

@@ -23,6 +23,7 @@
 #include "cryo_arch.h"
 #include "interrupted.h"
 #include "request/request.h"
+#include "syscalls/clocks.h"
 #include "syscalls/syscalls.h"
 #include "syscalls/waiting_calls.h"
 
@@ -130,12 +131,21 @@ static void show_uring_enter(struct cryo_parked *p, struct pt_regs *regs)
 	}
 }
 
+/* With the arguments of the call in their registers. */
+static void note_sleep_until(struct cryo_parked *p, const struct pt_regs *regs, s32 nr)
+{
+	if (nr == __NR_clock_nanosleep && p->arch.error == -ERESTARTNOHAND &&
+	    cryo_sleep_until_arm(regs->regs[0], regs->regs[1], regs->regs[2]))
+		p->arch.error = -ERESTART_RESTARTBLOCK;
+}
+
 /* Just restarted, and do_signal() has not looked yet at the call that it was in. */
 static void show_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 {
 	p->arch.change = CRYO_INSIDE_CALL;
 	p->arch.error = regs->regs[0];
 	rewind_to_svc(regs, regs->orig_x0);
+	note_sleep_until(p, regs, regs->syscallno);
 }
 
 /* EINTR, and no handler will run: the call is made again, with what is left of its time. */
@@ -161,6 +171,7 @@ static void note_interrupted(struct cryo_parked *p, struct pt_regs *regs)
 	if (nr < 0 || (!slept_in(p, nr) && !test_restore_sigmask()))
 		return;
 	p->arch.error = cryo_interrupted_error(nr, regs);
+	note_sleep_until(p, regs, nr);
 	if (p->arch.error == -ERESTART_RESTARTBLOCK) {
 		p->arch.change = CRYO_RESTART_BLOCK;
 		regs->regs[8] = __NR_restart_syscall;

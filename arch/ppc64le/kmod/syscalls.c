@@ -27,6 +27,7 @@
 #include "compat/ksym.h"
 #include "cryo_arch.h"
 #include "request/request.h"
+#include "syscalls/clocks.h"
 #include "syscalls/syscalls.h"
 #include "syscalls/waiting_calls.h"
 
@@ -230,6 +231,9 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 		show_uring_enter(p, regs);
 		return;
 	}
+	if (regs->gpr[0] == __NR_clock_nanosleep && error_of(regs) == ERESTARTNOHAND &&
+	    cryo_sleep_until_arm(regs->orig_gpr3, regs->gpr[4], regs->gpr[5]))
+		set_error(regs, ERESTART_RESTARTBLOCK);
 	if (error_of(regs) != EINTR || !is_pure_wait(regs))
 		return;
 	if (cryo_timed_wait_found(p) && is_timed_wait(regs)) {

@@ -16,6 +16,7 @@
 #include "compat/ksym.h"
 #include "cryo_arch.h"
 #include "request/request.h"
+#include "syscalls/clocks.h"
 #include "syscalls/syscalls.h"
 #include "syscalls/waiting_calls.h"
 
@@ -130,6 +131,9 @@ void cryo_arch_fixup_syscall(struct cryo_parked *p)
 		return;
 	if (nr == __NR_io_uring_enter && regs->ax == (unsigned long)-ENOSYS)
 		leave_uring_enter(regs);
+	if (nr == __NR_clock_nanosleep && regs->ax == (unsigned long)-ERESTARTNOHAND &&
+	    cryo_sleep_until_arm(regs->di, regs->si, regs->dx))
+		regs->ax = -ERESTART_RESTARTBLOCK;
 	if (regs->ax != (unsigned long)-EINTR || !cryo_is_pure_wait(nr))
 		return;
 	if (cryo_timed_wait_found(p) && cryo_waiting_call(nr)) {

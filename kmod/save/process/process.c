@@ -76,8 +76,10 @@ static u32 stop_flags(struct cryo_proc *p, int *signal)
 	if (sig->flags & SIGNAL_STOP_STOPPED) {
 		flags = CRYO_PROC_STOPPED | (sig->group_exit_code ? 0 : CRYO_PROC_STOP_WAITED);
 		*signal = stop_signal(p->task);
-	} else if ((*signal = begun_stop(p))) {
-		flags = CRYO_PROC_STOPPED | CRYO_PROC_STOP_BEGUN;
+	} else {
+		*signal = begun_stop(p);
+		if (*signal)
+			flags = CRYO_PROC_STOPPED | CRYO_PROC_STOP_BEGUN;
 	}
 	if (sig->flags & SIGNAL_STOP_CONTINUED)
 		flags |= CRYO_PROC_CONTINUED;

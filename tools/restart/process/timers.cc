@@ -24,12 +24,15 @@ std::int64_t now_on(std::int32_t clockid) {
   return now.tv_sec * kNsPerSec + now.tv_nsec;
 }
 
-cryo_restart_block after_reboot(cryo_restart_block wait, std::int64_t saved) {
-  if (wait.kind != CRYO_RESTART_FUTEX || wait.clockid != CLOCK_MONOTONIC ||
-      (wait.time_flags & CRYO_TIME_REMAINING) != 0)
+cryo_restart_block after_reboot(cryo_restart_block wait, const cryo_system& system) {
+  const auto clock = static_cast<std::int32_t>(wait.clockid);
+  if ((wait.kind != CRYO_RESTART_FUTEX && wait.kind != CRYO_RESTART_NANOSLEEP) ||
+      (clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME) || (wait.time_flags & CRYO_TIME_REMAINING) != 0)
     return wait;
+  const auto saved =
+      static_cast<std::int64_t>(clock == CLOCK_BOOTTIME ? system.boottime_ns : system.monotonic_ns);
   const bool waits_for_ever = wait.time_ns == INT64_MAX;
-  if (waits_for_ever || now_on(CLOCK_MONOTONIC) >= saved) return wait;
+  if (waits_for_ever || now_on(clock) >= saved) return wait;
   wait.time_flags |= CRYO_TIME_REMAINING;
   wait.time_ns -= saved;
   return wait;

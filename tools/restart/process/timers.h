@@ -20,9 +20,9 @@ namespace cryo {
 [[nodiscard]] bool is_calendar_clock(std::int32_t clockid);
 // The clock's time now, in nanoseconds.
 [[nodiscard]] std::int64_t now_on(std::int32_t clockid);
-// A call that waits until a time of CLOCK_MONOTONIC, which is behind where it was at the checkpoint (`saved`,
-// in ns), as after a reboot: waits for what was left. Others are as they were.
-[[nodiscard]] cryo_restart_block after_reboot(cryo_restart_block wait, std::int64_t saved);
+// A call that waits until a time of CLOCK_MONOTONIC or CLOCK_BOOTTIME, which is behind where it was at the
+// checkpoint (`system`), as after a reboot: waits for what was left. Others are as they were.
+[[nodiscard]] cryo_restart_block after_reboot(cryo_restart_block wait, const cryo_system& system);
 [[nodiscard]] timespec timespec_of(std::int64_t ns);
 
 // When a timer expires next, and how often it has expired by now.

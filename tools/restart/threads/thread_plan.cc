@@ -268,8 +268,7 @@ cryo_resume* ThreadPlanner::resume() {
   static_assert(sizeof(resume->restart) == sizeof(head_.restart));
   std::memcpy(&resume->restart, &head_.restart, sizeof(resume->restart));
   if (input_.process.namespaces.time == 0 && !input_.options.time_namespace)
-    resume->restart =
-        after_reboot(resume->restart, static_cast<std::int64_t>(input_.context.system.monotonic_ns));
+    resume->restart = after_reboot(resume->restart, input_.context.system);
   resume->regsets = reinterpret_cast<std::uint64_t>(area_.copy(sets));
   resume->nr_regsets = static_cast<std::uint32_t>(sets.size());
   plan_seccomp(input_.process, thread_, *resume, area_);
