@@ -18,8 +18,8 @@
 #include "restart/ns/namespace_contents.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
+#include "restart/ns/reach.h"
 #include "restart/process/timers.h"
-#include "restart/process/tree_plan.h"
 #include "restart/rights/credentials.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
@@ -89,6 +89,18 @@ void check_time(const Context& context, const Process* parent, const Process& pr
                      process.head.pid);
 }
 
+// Those of a user namespace that the process is not in are entered by who is above both.
+void check_owners(const Context& context, const Process& process, const Creds& own, Findings& findings) {
+  if (capable(own, CAP_SYS_ADMIN)) return;
+  for (const Membership& one : memberships())
+    if (is_entered_from_outside(context, process.namespaces, one))
+      findings.problem(
+          EPERM,
+          "pid {}: its {} namespace is owned by a user namespace that it is not in, which requires "
+          "CAP_SYS_ADMIN",
+          process.head.pid, namespace_name(one.type));
+}
+
 // How each mount namespace can be made, and by whom what only a process of the job can mount.
 void check_mounts(const Context& context, std::uint32_t id, Findings& findings) {
   const Namespace& ns = context.namespaces.at(id);
@@ -97,10 +109,6 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
   for (std::uint32_t at = base; at != 0; at = copied_from(context, at))
     if (++steps > context.namespaces.size())
       return findings.problem(EOPNOTSUPP, "mount namespace {}: no mount namespace to copy it from", id);
-  if (base != 0 && !is_below(context, ns.head.owner, context.namespaces.at(base).head.owner))
-    findings.problem(EOPNOTSUPP,
-                     "mount namespace {}: its owner is above that of {}, of which it would be a copy", id,
-                     base);
   const Mount* missing = base == 0 ? nullptr : missing_in(*ns.mnt, *context.namespaces.at(base).mnt);
   if (missing != nullptr)
     findings.problem(EOPNOTSUPP, "mount {}: comes from outside of the mount namespace that its process left",
@@ -196,6 +204,7 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
                      [&](const Process& other) { return other.head.pid == process.head.ppid; });
     const Process* parent = found == context.processes.end() ? nullptr : &*found;
     check_time(context, parent, process, findings);
+    check_owners(context, process, own, findings);
   }
 }
 
