@@ -75,9 +75,12 @@ static bool is_made_by_other(struct cryo_capture *c, struct cryo_proc *p,
 {
 	u32 own = times_of(p->task).own;
 	struct cryo_proc *other;
-	struct times times;
+	struct times times = {};
 
-	if (!own || (parent && times_of(parent).for_children == own))
+	if (parent)
+		times = times_of(parent);
+	/* The latter: it was forked before its parent made another one. */
+	if (!own || times.for_children == own || times.own == own)
 		return false;
 	cryo_for_each_proc(other, c->req) {
 		if (!cryo_proc_is_saved(other) || other->zombie)

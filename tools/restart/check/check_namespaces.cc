@@ -84,6 +84,8 @@ void check_one(const Namespace& ns, const Creds& own, Findings& findings) {
 // Nobody enters a time namespace that was made for children: they are forked into it.
 void check_time(const Context& context, const Process* parent, const Process& process, Findings& findings) {
   const std::uint32_t inherited = parent == nullptr ? 0 : parent->namespaces.time_for_children;
+  // It may have been forked before its parent made another one.
+  if (parent != nullptr && process.namespaces.time == parent->namespaces.time) return;
   if (process.namespaces.time != inherited && is_for_children(context, process.namespaces.time))
     findings.problem(EOPNOTSUPP, "pid {}: its time namespace was made by a process that is not its parent",
                      process.head.pid);
