@@ -24,11 +24,13 @@
 #include <sys/fanotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <termios.h>
 #if __has_include(<sys/io.h>)	/* some have the number of the call, but no ports */
 #include <sys/io.h>
@@ -457,6 +459,33 @@ static bool make_second_in_namespace(void)
 	return true;
 }
 
+/* Whose parent was forked into it, and is gone. */
+static bool make_orphan_in_time(void)
+{
+	pid_t *orphan = CRT_MAP(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	pid_t between;
+
+	if (access("/proc/self/ns/time_for_children", F_OK))
+		return false;
+	CRT_SYS(prctl(PR_SET_CHILD_SUBREAPER, 1));
+	if (!CRT_SYS(fork())) {
+		CRT_SYS(unshare(CLONE_NEWTIME));
+		between = (pid_t)CRT_SYS(fork());
+		if (!between) {
+			*orphan = idle_child();
+			_exit(0);
+		}
+		CRT_SYS(waitpid(between, NULL, 0));
+		orphan[1] = 1;
+		for (;;)
+			pause();
+	}
+	while (!((volatile pid_t *)orphan)[1])
+		crt_sleep_ms(10);
+	crt_expect("pid %d|a time namespace made for children by a process that is not its parent is not supported", *orphan);
+	return true;
+}
+
 static bool make_device_of_network(void)
 {
 	struct ifreq tap = { .ifr_name = "crtest0", .ifr_flags = IFF_TAP | IFF_NO_PI };
@@ -663,6 +692,7 @@ struct obstacle obstacles[] = {
 	{ .name = "own-namespaces", .make = make_own_namespaces, .alone = true },
 	{ .name = "pid-namespace-threads", .make = make_threads_of_pid_namespace, .alone = true },
 	{ .name = "second-in-namespace", .make = make_second_in_namespace, .alone = true },
+	{ .name = "orphan-in-time", .make = make_orphan_in_time, .alone = true },
 	{ .name = "network-device", .make = make_device_of_network, .alone = true },
 	{ .name = "fallback-tunnel", .make = make_fallback_tunnel, .alone = true },
 };
@@ -676,5 +706,5 @@ const struct crt_test crt_test = {
 	.flags = CRT_REFUSE | CRT_ROOT,
 	.cases = "fanotify packet raw bpf block hugetlb hugetlb-written ioperm pid-namespace ipc-namespace foreign-queue mount-namespace "
 		 "foreign-root foreign-directory "
-		 "own-namespaces pid-namespace-threads second-in-namespace network-device fallback-tunnel",
+		 "own-namespaces pid-namespace-threads second-in-namespace orphan-in-time network-device fallback-tunnel",
 };

@@ -98,6 +98,31 @@ TEST("obstacles: namespaces") {
   SAYS(findings, EPERM, "a time namespace (--time-ns) requires CAP_SYS_ADMIN");
 }
 
+TEST("obstacles: a namespace of a user namespace that its process is not in") {
+  ContextBuilder builder = sample();
+  Namespace user{};
+  user.head.type = CLONE_NEWUSER;
+  user.user = cryo_ns_user{};
+  builder.context.namespaces.emplace(7, user);
+  Namespace uts{};
+  uts.head.type = CLONE_NEWUTS;
+  uts.head.owner = 7;
+  uts.uts = cryo_ns_uts{};
+  builder.context.namespaces.emplace(8, uts);
+  builder.process().namespaces.uts = 8;
+  Findings findings;
+  check_namespaces(builder.context, {}, {}, findings);
+  SAYS(findings, EPERM,
+       "pid 3999999: its uts namespace is owned by a user namespace that it is not in, which requires "
+       "CAP_SYS_ADMIN");
+  builder.process().namespaces.user = 7;
+  Findings inside;
+  check_namespaces(builder.context, {}, {}, inside);
+  CHECK(std::none_of(inside.problems.begin(), inside.problems.end(), [](const auto& problem) {
+    return problem.text.find("owned by a user namespace that") != std::string::npos;
+  }));
+}
+
 TEST("obstacles: time namespaces for children") {
   ContextBuilder builder = sample();
   Namespace time{};
@@ -154,9 +179,9 @@ ContextBuilder two_mount_namespaces() {
 
 TEST("obstacles: mount namespaces") {
   ContextBuilder builder = two_mount_namespaces();
+  builder.context.namespaces.at(10).head.owner = 12;
   Findings findings;
   check_namespaces(builder.context, {}, {}, findings);
-  SAYS(findings, EOPNOTSUPP, "mount namespace 10: its owner is above that of 9, of which it would be a copy");
   SAYS(findings, EOPNOTSUPP, "mount /data: comes from outside of the mount namespace that its process left");
   SAYS(findings, EOPNOTSUPP, "mount /proc: no process of its pid namespace may mount it there");
   builder.context.processes[0].head.ppid = 3999998;

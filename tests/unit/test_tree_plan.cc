@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "restart/ns/reach.h"
 #include "restart/process/tree_plan.h"
 #include "unit/tap.h"
 #include "unit/tree_kernel.h"
@@ -298,6 +299,79 @@ TEST("tree: forks before and after it that do not go together are named") {
   CHECK(plan_tree(context, {}).problems ==
         std::vector<std::string>{
             "pid 13: pid 11, which has to fork it, is in other namespaces before and after that"});
+}
+
+TEST("tree: who is in a time namespace for children is forked between those before and after that") {
+  Context context = context_of({{10, 2, 10, 3}, {11, 10, 10, 3}, {12, 11, 10, 3}, {13, 11, 10, 3}});
+  context.namespaces[7].head.type = CLONE_NEWUTS;
+  context.namespaces[8].head.type = CLONE_NEWTIME;
+  context.namespaces[9].head.type = CLONE_NEWIPC;
+  context.namespaces[6].head.type = CLONE_NEWUSER;
+  for (const std::uint32_t id : {8, 9}) context.namespaces[id].head.owner = 6;
+  context.processes[1].namespaces.user = context.processes[2].namespaces.user = 6;
+  context.processes[1].namespaces.time_for_children = 8;
+  context.processes[1].namespaces.ipc = 9;
+  context.processes[2].namespaces.time = context.processes[2].namespaces.time_for_children = 8;
+  context.processes[2].namespaces.uts = 7;
+  const TreePlan plan = plan_tree(context, {});
+  CHECK(plan.problems.empty());
+  const std::size_t halfway = step_of(plan, TreeStep::Kind::kHalfway, 11);
+  const std::size_t enters = step_of(plan, TreeStep::Kind::kEnter, 11);
+  CHECK(step_of(plan, TreeStep::Kind::kCreate, 11, 13) < halfway);
+  CHECK(halfway < step_of(plan, TreeStep::Kind::kCreate, 11, 12));
+  CHECK(step_of(plan, TreeStep::Kind::kCreate, 11, 12) < enters);
+  CHECK(enters < plan.steps.size());
+  if (halfway == plan.steps.size()) return;
+  const cryo_namespaces& there = plan.nodes[plan.steps[halfway].actor].halfway;
+  CHECK_EQ(there.user, 6U);
+  CHECK_EQ(there.uts, 7U);  // owned above that: the child's, as it is not to be had later
+  CHECK_EQ(there.ipc, 0U);
+  CHECK_EQ(there.time, 0U);
+  CHECK_EQ(there.time_for_children, 8U);
+}
+
+TEST("tree: a namespace that is owned above the user namespace of the parent") {
+  Context context = context_of({{10, 2, 10, 3}, {11, 10, 10, 3}, {12, 11, 10, 3}});
+  context.namespaces[8].head.type = CLONE_NEWUSER;
+  context.namespaces[9].head.type = CLONE_NEWUTS;
+  for (const std::size_t inside : {1, 2}) context.processes[inside].namespaces.user = 8;
+  context.processes[2].namespaces.uts = 9;
+  const TreePlan plan = plan_tree(context, {});
+  CHECK(plan.problems.empty());
+  const std::size_t enters = step_of(plan, TreeStep::Kind::kEnter, 11);
+  CHECK(step_of(plan, TreeStep::Kind::kCreate, 11, 12) < enters);
+  CHECK(enters < plan.steps.size());
+}
+
+TEST("tree: which namespaces can be entered") {
+  Context context;
+  for (const std::uint32_t id : {1, 2, 3}) context.namespaces[id].head.type = CLONE_NEWUSER;
+  context.namespaces[2].head.owner = 1;  // 3 is beside both
+  for (const std::uint32_t id : {11, 12, 13}) {
+    context.namespaces[id].head.type = CLONE_NEWUTS;
+    context.namespaces[id].head.owner = id - 10;
+  }
+  cryo_namespaces from{}, to{};
+  to.user = 2;
+  for (const std::uint32_t id : {11, 12, 13}) {
+    to.uts = id;
+    CHECK(!out_of_reach(context, from, to));
+  }
+  from.user = 1;
+  CHECK(out_of_reach(context, from, to) == CLONE_NEWUTS);
+  to.uts = 11;
+  CHECK(!out_of_reach(context, from, to));
+  from.uts = 12;
+  to.uts = 0;
+  CHECK(out_of_reach(context, from, to) == CLONE_NEWUTS);
+  to = {};
+  CHECK(out_of_reach(context, from, to) == CLONE_NEWUSER);
+  to.user = to.time_for_children = 1;
+  from = {};
+  CHECK(!out_of_reach(context, from, to));
+  context.namespaces[1].head.owner = 3;  // above it, and not on the way from there
+  from.user = 1;
+  CHECK(out_of_reach(context, from, to) == CLONE_NEWTIME);
 }
 
 TEST("tree: nobody is forked more than once where nobody is gone") {

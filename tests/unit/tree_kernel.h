@@ -77,6 +77,7 @@ class TreeKernel {
           if (other.pgid == actor.pid) return "setsid by a group leader";
         actor.pgid = actor.sid = actor.pid;
         return "";
+      case Kind::kHalfway:
       case Kind::kEnter:
         return "";
       case Kind::kGroup:

@@ -18,8 +18,8 @@
 #include "restart/ns/namespace_contents.h"
 #include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
+#include "restart/ns/reach.h"
 #include "restart/process/timers.h"
-#include "restart/process/tree_plan.h"
 #include "restart/rights/credentials.h"
 #include "restart/rights/identity.h"
 #include "restart/rights/names.h"
@@ -84,9 +84,23 @@ void check_one(const Namespace& ns, const Creds& own, Findings& findings) {
 // Nobody enters a time namespace that was made for children: they are forked into it.
 void check_time(const Context& context, const Process* parent, const Process& process, Findings& findings) {
   const std::uint32_t inherited = parent == nullptr ? 0 : parent->namespaces.time_for_children;
+  // It may have been forked before its parent made another one.
+  if (parent != nullptr && process.namespaces.time == parent->namespaces.time) return;
   if (process.namespaces.time != inherited && is_for_children(context, process.namespaces.time))
     findings.problem(EOPNOTSUPP, "pid {}: its time namespace was made by a process that is not its parent",
                      process.head.pid);
+}
+
+// Those of a user namespace that the process is not in are entered by who is above both.
+void check_owners(const Context& context, const Process& process, const Creds& own, Findings& findings) {
+  if (capable(own, CAP_SYS_ADMIN)) return;
+  for (const Membership& one : memberships())
+    if (is_entered_from_outside(context, process.namespaces, one))
+      findings.problem(
+          EPERM,
+          "pid {}: its {} namespace is owned by a user namespace that it is not in, which requires "
+          "CAP_SYS_ADMIN",
+          process.head.pid, namespace_name(one.type));
 }
 
 // How each mount namespace can be made, and by whom what only a process of the job can mount.
@@ -97,10 +111,6 @@ void check_mounts(const Context& context, std::uint32_t id, Findings& findings) 
   for (std::uint32_t at = base; at != 0; at = copied_from(context, at))
     if (++steps > context.namespaces.size())
       return findings.problem(EOPNOTSUPP, "mount namespace {}: no mount namespace to copy it from", id);
-  if (base != 0 && !is_below(context, ns.head.owner, context.namespaces.at(base).head.owner))
-    findings.problem(EOPNOTSUPP,
-                     "mount namespace {}: its owner is above that of {}, of which it would be a copy", id,
-                     base);
   const Mount* missing = base == 0 ? nullptr : missing_in(*ns.mnt, *context.namespaces.at(base).mnt);
   if (missing != nullptr)
     findings.problem(EOPNOTSUPP, "mount {}: comes from outside of the mount namespace that its process left",
@@ -196,6 +206,7 @@ void check_namespaces(const Context& context, const RestartOptions& options, con
                      [&](const Process& other) { return other.head.pid == process.head.ppid; });
     const Process* parent = found == context.processes.end() ? nullptr : &*found;
     check_time(context, parent, process, findings);
+    check_owners(context, process, own, findings);
   }
 }
 

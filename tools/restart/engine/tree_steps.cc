@@ -18,6 +18,7 @@
 #include "base/unique_fd.h"
 #include "restart/cgroups/cgroup.h"
 #include "restart/ns/pid_namespaces.h"
+#include "restart/ns/reach.h"
 #include "restart/process/fork.h"
 #include "restart/rights/credentials.h"
 #include "restart/stub/shared_report.h"
@@ -64,6 +65,8 @@ class TreeRunner {
   [[nodiscard]] std::uint32_t pid_namespace(std::size_t node) const;
   [[nodiscard]] pid_t number(pid_t id) const { return number_in(input_.context, in_.pid, id); }
   void begin_life(std::size_t node);
+  void go_to(std::size_t process, const cryo_namespaces& wanted, bool first);
+  void enter_halfway();
   void enter_namespaces(std::size_t node);
   void die_with_parent() const;
   [[nodiscard]] bool is_first_there(std::size_t node) const;
@@ -222,12 +225,11 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
   if (!request.outer.empty()) door.outer_taken = &outer_of_child;
   const pid_t pid = fork_with_pid(door);
   if (pid == 0) {
-    cryo_namespaces to = in_;
-    to.user = owner;
-    if (in_.user == 0)
-      take_outer_groups(input_.context, input_.context.processes[input_.plan.nodes[node].process]);
-    input_.namespaces.enter(in_, to);
-    in_ = to;
+    // What its child has from above that.
+    const std::size_t process = input_.plan.nodes[node].process;
+    const Process& saved = input_.context.processes[process];
+    go_to(process, down_to(input_.context, in_, saved.threads.empty() ? in_ : saved.namespaces, owner),
+          false);
     door = request;
     if (!request.sibling) door.waiter = static_cast<std::uint32_t>(node_);
     door.sibling = true;
@@ -292,16 +294,27 @@ bool TreeRunner::is_first_there(std::size_t node) const {
   return false;
 }
 
-// Before it forks any other, and before it asks for anything that is lost when it gets other credentials.
-void TreeRunner::enter_namespaces(std::size_t node) {
-  const std::size_t process = input_.plan.nodes[node].process;
-  if (process == TreeNode::kHelper || input_.context.processes[process].threads.empty()) return;
-  const cryo_namespaces& wanted = input_.context.processes[process].namespaces;
+void TreeRunner::go_to(std::size_t process, const cryo_namespaces& wanted, bool first) {
   // By its path in the hierarchy of cr_restart.
   if (wanted.cgroup != in_.cgroup || wanted.mnt != in_.mnt) join_cgroup(input_.context, process);
   if (in_.user == 0 && wanted.user != 0) take_outer_groups(input_.context, input_.context.processes[process]);
-  input_.namespaces.enter(in_, wanted, is_first_there(node));
+  input_.namespaces.enter(in_, wanted, first);
   in_ = wanted;
+}
+
+// Where it forks some of its children.
+void TreeRunner::enter_halfway() {
+  const TreeNode& self = input_.plan.nodes[node_];
+  const bool mounts = self.halfway.mnt == input_.context.processes[self.process].namespaces.mnt;
+  go_to(self.process, self.halfway, mounts && is_first_there(node_));
+}
+
+// Before it forks any other, and before it asks for anything that is lost when it gets other credentials.
+void TreeRunner::enter_namespaces(std::size_t node) {
+  const TreeNode& self = input_.plan.nodes[node];
+  if (self.process == TreeNode::kHelper || input_.context.processes[self.process].threads.empty()) return;
+  const cryo_namespaces& wanted = input_.context.processes[self.process].namespaces;
+  go_to(self.process, wanted, self.halfway.mnt != wanted.mnt && is_first_there(node));
 }
 
 // The terminal that cr_restart has in the foreground follows a process of its own into its group. All
@@ -386,6 +399,9 @@ void TreeRunner::take(std::size_t number) {
     case Kind::kSession:
       if (::setsid() < 0) fail_errno("cannot start a session");
       return input_.in_session(node_);
+    case Kind::kHalfway:
+      enter_halfway();
+      return die_with_parent();
     case Kind::kEnter:
       enter_namespaces(node_);
       return die_with_parent();

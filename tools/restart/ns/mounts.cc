@@ -24,6 +24,7 @@
 #include "context/mountinfo.h"
 #include "restart/common/proc_files.h"
 #include "restart/ns/mount_groups.h"
+#include "restart/ns/reach.h"
 #include "restart/rights/thread_ids.h"
 
 namespace cryo {
@@ -633,15 +634,31 @@ const Mount* out_of_reach_later(const MountsToBuild& wanted) {
   return nullptr;
 }
 
+namespace {
+
+const Process* parent_of(const Context& context, const Process& process) {
+  const auto found =
+      std::find_if(context.processes.begin(), context.processes.end(),
+                   [&process](const Process& one) { return one.head.pid == process.head.ppid; });
+  return found == context.processes.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
 std::uint32_t copied_from(const Context& context, std::uint32_t ns) {
-  const auto number_of = [&context](std::int32_t pid) {
-    const auto found = std::find_if(context.processes.begin(), context.processes.end(),
-                                    [pid](const Process& one) { return one.head.pid == pid; });
-    return found == context.processes.end() ? 0 : found->namespaces.mnt;
-  };
-  for (const Process& process : context.processes)
-    if (process.namespaces.mnt == ns && number_of(process.head.ppid) != ns)
-      return number_of(process.head.ppid);
+  for (const Process& process : context.processes) {
+    if (process.namespaces.mnt != ns) continue;
+    const Process* above = parent_of(context, process);
+    if (above != nullptr && above->namespaces.mnt == ns) continue;
+    // Who has one of a user namespace below the owner has made that later.  In a damaged context somebody may
+    // descend from himself.
+    for (std::size_t steps = 0; above != nullptr && steps < context.processes.size(); ++steps) {
+      const std::uint32_t base = above->namespaces.mnt;
+      if (base != ns && is_below(context, owner_of(context, ns), owner_of(context, base))) return base;
+      above = parent_of(context, *above);
+    }
+    return 0;
+  }
   return 0;
 }
 

@@ -58,7 +58,7 @@ void build_late_mounts(const MountsToBuild& wanted, const MountHelp& help, std::
 [[nodiscard]] bool has_late_mounts(const MountTree& tree, std::uint32_t pid_ns);
 
 // The mount namespace of the job of which `ns` is made as a copy: that of the process which its first one was
-// forked by.  0: cr_restart's.
+// forked by, or of one above that, whose owner may own what is copied from it.  0: cr_restart's.
 [[nodiscard]] std::uint32_t copied_from(const Context& context, std::uint32_t ns);
 // Of `tree.mounts`, that which has the root directory.
 [[nodiscard]] std::size_t root_mount(const MountTree& tree);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "restart/common/proc_files.h"
 #include "restart/ns/mounts.h"
 #include "restart/ns/namespace_contents.h"
+#include "restart/ns/reach.h"
 #include "restart/rights/act_as.h"
 #include "restart/rights/credentials.h"
 #include "restart/rights/names.h"
@@ -27,21 +27,6 @@
 
 namespace cryo {
 namespace {
-
-struct Membership {
-  std::uint32_t from;
-  std::uint32_t to;
-};
-
-// All but that of users.
-std::array<Membership, 6> memberships(const cryo_namespaces& from, const cryo_namespaces& to) {
-  return {{{from.uts, to.uts},
-           {from.ipc, to.ipc},
-           {from.net, to.net},
-           {from.cgroup, to.cgroup},
-           {from.time, to.time},
-           {from.mnt, to.mnt}}};
-}
 
 const char* name_of(std::uint32_t type) {
   switch (type) {
@@ -323,31 +308,40 @@ void Namespaces::make(FillMount fill) {
 void Namespaces::make_time_for_children(const cryo_namespaces& from, const cryo_namespaces& to,
                                         std::uint32_t user) const {
   const std::uint32_t id = to.time_for_children;
-  if (id == to.time || id == from.time_for_children || context_.namespaces.at(id).head.owner != user) return;
+  if (id == to.time || id == from.time_for_children || owner_of(context_, id) != user) return;
   if (!make_namespaces(CLONE_NEWTIME)) fail_errno("cannot create a time namespace");
   fill(context_.namespaces.at(id));
 }
 
-// Whoever is in a user namespace may enter what it owns, and the user namespaces below it; there is no
-// way back up.
+void Namespaces::mount_late(const cryo_namespaces& to) const {
+  build_late_mounts(mounts_to_build(context_, to.mnt), mount_help(to.mnt), to.pid);
+}
+
+// There is no way back up: what those own who are not on the way down, but below somebody who is, is entered
+// before it is too late for that.
 void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to, bool first) const {
-  if (from.time != to.time && (to.time == 0 || is_for_children(context_, to.time)))
-    fail(EOPNOTSUPP, "its time namespace cannot be entered");
+  if (const auto type = out_of_reach(context_, from, to))
+    fail(EOPNOTSUPP, "its {} namespace cannot be entered from those of its parent", namespace_name(*type));
   std::vector<std::uint32_t> users;  // on the way down, the last one first
-  for (std::uint32_t at = to.user; at != from.user; at = context_.namespaces.at(at).head.owner)
-    users.push_back(at);
+  for (std::uint32_t at = to.user; at != from.user; at = owner_of(context_, at)) users.push_back(at);
+  bool mounts = first && to.mnt != 0 && has_late_mounts(*context_.namespaces.at(to.mnt).mnt, to.pid);
   for (std::uint32_t user = from.user;; user = users.back(), users.pop_back()) {
     if (user != from.user) join(user);
-    for (const Membership& one : memberships(from, to))
-      if (one.to != one.from && one.to != 0 && context_.namespaces.at(one.to).head.owner == user)
-        join(one.to);
+    const auto is_here = [&](std::uint32_t id) {
+      const std::uint32_t owner = owner_of(context_, id);
+      return is_below(context_, owner, user) && (users.empty() || !is_below(context_, owner, users.back()));
+    };
+    for (const Membership& one : memberships())
+      if (to.*one.of != from.*one.of && is_here(to.*one.of)) join(to.*one.of);
     make_time_for_children(from, to, user);
     // Only there, and only now, may it mount anything.
-    if (first && to.mnt != 0 && context_.namespaces.at(to.mnt).head.owner == user &&
-        has_late_mounts(*context_.namespaces.at(to.mnt).mnt, to.pid))
-      build_late_mounts(mounts_to_build(context_, to.mnt), mount_help(to.mnt), to.pid);
-    if (users.empty()) return;
+    if (mounts && is_here(to.mnt)) {
+      mount_late(to);
+      mounts = false;
+    }
+    if (users.empty()) break;
   }
+  if (mounts) fail(EOPNOTSUPP, "cannot mount in its mount namespace any more");
 }
 
 bool is_for_children(const Context& context, std::uint32_t ns) {

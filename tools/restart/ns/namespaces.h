@@ -53,6 +53,7 @@ class Namespaces {
   [[nodiscard]] MountHelp mount_help(std::uint32_t id) const;
   void make_time_for_children(const cryo_namespaces& from, const cryo_namespaces& to,
                               std::uint32_t user) const;
+  void mount_late(const cryo_namespaces& to) const;
   [[nodiscard]] UniqueFd made(std::uint32_t id) const;
   void make_parts(std::uint32_t id);
   [[nodiscard]] UniqueFd made_user(const Namespace& ns) const;

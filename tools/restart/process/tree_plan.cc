@@ -5,16 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "restart/common/findings.h"
 #include "restart/common/id_holder.h"
-#include "restart/ns/namespaces.h"
 #include "restart/ns/pid_namespaces.h"
+#include "restart/ns/reach.h"
 #include "restart/process/tree_lineage.h"
 
 namespace cryo {
@@ -24,13 +27,8 @@ using Kind = TreeStep::Kind;
 
 // The session, or the process group, that cr_restart runs in.
 constexpr pid_t kOuter = 0;
-constexpr int kMaxTries = 10;  // to have processes that share memory forked by one another
-
-// Of a child, before it enters any.
-cryo_namespaces at_birth(cryo_namespaces from) {
-  from.time = from.time_for_children;
-  return from;
-}
+constexpr int kMaxTries = 10;                // to have processes that share memory forked by one another
+constexpr std::size_t kMaxBirths = 1000000;  // to look at: a context can ask for more
 
 cryo_shared_memory in_common(const cryo_shared_memory& a, const cryo_shared_memory& b) {
   return {a.mm == b.mm ? a.mm : 0, a.sighand == b.sighand ? a.sighand : 0};
@@ -50,9 +48,9 @@ class TreePlanner {
   TreePlan plan();
 
  private:
-  // Who forks for whom, before it starts a session of its own or after that, and before or after it enters
-  // its namespaces; with which memory in common.
-  using HelperKey = std::tuple<std::size_t, std::size_t, bool, bool, std::int32_t>;
+  // Who forks for whom, before it starts a session of its own or after that, and in how many steps it has
+  // entered its namespaces by then; with which memory in common.
+  using HelperKey = std::tuple<std::size_t, std::size_t, bool, std::size_t, std::int32_t>;
 
   [[nodiscard]] const cryo_process& head(std::size_t process) const {
     return context_.processes[process].head;
@@ -77,8 +75,16 @@ class TreePlanner {
   void find_early_groups();
   void tell_problem(std::size_t process);
   void find_late_entries();
-  [[nodiscard]] bool can_be_born(std::size_t member, const cryo_namespaces& from) const;
+  [[nodiscard]] bool enters(std::size_t member) const {
+    return is_process(member) && !context_.processes[member].threads.empty();
+  }
+  bool can_be_born(std::size_t member, const cryo_namespaces& from);
+  [[nodiscard]] cryo_namespaces born_from(std::size_t member, const cryo_namespaces& from) const;
+  [[nodiscard]] std::optional<cryo_namespaces> halfway(std::size_t process,
+                                                       const cryo_namespaces& from) const;
+  void find_turns(std::size_t process);
   void check_forker(std::size_t process, std::size_t by);
+  void enter_halfway(std::size_t process);
   void enter_namespaces(std::size_t process);
 
   std::size_t add_node(TreeNode node);
@@ -94,6 +100,8 @@ class TreePlanner {
   void create(std::size_t member);
   void create_gone(std::size_t member);
   void create_process(std::size_t process);
+  // When who enters its namespaces after some forks forks a child.
+  enum Turn : std::uint8_t { kBefore, kHalfway, kAfter };
   void create_children(std::size_t member, bool late);
   void check_sharing();
   void check_made_once(std::int32_t cryo_shared_memory::*what, bool TreeNode::*by_creator, const char* name);
@@ -115,6 +123,9 @@ class TreePlanner {
   std::vector<cryo_shared_memory> memory_;        // of each member
   std::vector<bool> no_sibling_;                  // its forker is the parent of somebody below it
   std::vector<bool> fits_;                        // can be forked from the namespaces of who forks it
+  std::size_t births_ = 0;                        // by can_be_born()
+  std::vector<Turn> turn_;                        // of each member
+  std::set<std::size_t> half_entered_;            // have been there
   std::set<std::size_t> entered_;                 // are in their namespaces
   std::set<std::size_t> early_;                   // in their group before they fork
   std::vector<std::size_t> node_;                 // of each member; kNobody: not yet
@@ -250,7 +261,7 @@ std::size_t TreePlanner::add_child(std::size_t by, TreeNode node, const cryo_sha
   const std::size_t child = add_node(node);
   node_memory_[child] = memory;
   group_[child] = group_[by];
-  in_[child] = at_birth(in_[by]);
+  in_[child] = node.process == TreeNode::kHelper ? at_birth(in_[by]) : born_from(node.process, in_[by]);
   step(Kind::kCreate, by, child);
   return child;
 }
@@ -265,7 +276,7 @@ std::size_t TreePlanner::helper_for(std::size_t process) {
     return by;
   const bool late = forker != kNobody && lineage_.birth[process] == forker;
   const cryo_shared_memory common = in_common(node_memory_[by], context_.processes[process].shared_memory);
-  const bool entered = forker != kNobody && entered_.contains(forker);
+  const std::size_t entered = entered_.count(forker) + half_entered_.count(forker);
   const HelperKey key{by, parent, late, entered, common.mm};
   const auto known = between_.find(key);
   if (known != between_.end()) return known->second;
@@ -306,18 +317,55 @@ TreeNode TreePlanner::place_process(std::size_t process) {
 
 // Can `member` be forked by who is in `from`, and all whom it forks by it?  Who has exited, or is gone, stays
 // where it is forked.
-bool TreePlanner::can_be_born(std::size_t member, const cryo_namespaces& from) const {
-  const bool enters = is_process(member) && !context_.processes[member].threads.empty();
-  if (enters && !can_be_forked(context_, from, context_.processes[member].namespaces)) return false;
+bool TreePlanner::can_be_born(std::size_t member, const cryo_namespaces& from) {
+  if (++births_ > kMaxBirths) return false;
+  const bool moves = enters(member);
+  if (moves && !can_be_forked(context_, from, context_.processes[member].namespaces)) return false;
+  const cryo_namespaces born = born_from(member, from);
+  std::optional<cryo_namespaces> between;
+  bool asked = !moves;
   return std::all_of(forked_[member].begin(), forked_[member].end(), [&](std::size_t child) {
-    return (enters && fits_[child]) || can_be_born(child, at_birth(from));
+    if ((moves && fits_[child]) || can_be_born(child, born)) return true;
+    if (!std::exchange(asked, true)) between = halfway(member, born);
+    return between && can_be_born(child, *between);
   });
+}
+
+// Where `member` begins that is forked by who is in `from`.  A pid namespace is made by who is in the user
+// namespace that owns it.
+cryo_namespaces TreePlanner::born_from(std::size_t member, const cryo_namespaces& from) const {
+  cryo_namespaces born = at_birth(from);
+  if (!is_process(member) || pid_namespace(member) == from.pid || context_.namespaces.empty()) return born;
+  const std::uint32_t owner = owner_of(context_, pid_namespace(member));
+  if (owner != from.user)
+    born = down_to(context_, born, enters(member) ? context_.processes[member].namespaces : born, owner);
+  born.pid = pid_namespace(member);
+  return born;
+}
+
+// A time namespace for children is to be had only from who makes it, and who is not yet where it is now then:
+// what its children have that are forked in between, it has from the user namespaces above that one's owner.
+std::optional<cryo_namespaces> TreePlanner::halfway(std::size_t process, const cryo_namespaces& from) const {
+  const cryo_namespaces& own = context_.processes[process].namespaces;
+  if (own.time_for_children == own.time || own.time_for_children == from.time_for_children) return {};
+  const std::uint32_t user = owner_of(context_, own.time_for_children);
+  cryo_namespaces there = from;
+  for (const std::size_t child : forked_[process])
+    if (enters(child) && context_.processes[child].namespaces.time == own.time_for_children &&
+        is_below(context_, context_.processes[child].namespaces.user, user))
+      there = down_to(context_, there, context_.processes[child].namespaces, user);
+  there.user = user;
+  there.time = own.time;
+  there.time_for_children = own.time_for_children;
+  if (out_of_reach(context_, from, there)) return {};
+  return there;
 }
 
 // Who has entered others after it had forked somebody does so once more.  Those forked last first: what fits
 // is not looked at again.
 void TreePlanner::find_late_entries() {
   fits_.assign(forked_.size(), true);
+  turn_.assign(forked_.size(), kAfter);
   if (context_.namespaces.empty()) return;
   std::vector<std::size_t> downwards;
   for (std::size_t member = 0; member < forked_.size(); ++member)
@@ -326,8 +374,7 @@ void TreePlanner::find_late_entries() {
     for (const std::size_t child : forked_[downwards[at]]) downwards.push_back(child);
   for (auto member = downwards.rbegin(); member != downwards.rend(); ++member) {
     const std::size_t by = lineage_.forker[*member];
-    if (by != kNobody && is_process(by) && !context_.processes[by].threads.empty())
-      fits_[*member] = can_be_born(*member, context_.processes[by].namespaces);
+    if (by != kNobody && enters(by)) fits_[*member] = can_be_born(*member, context_.processes[by].namespaces);
   }
 }
 
@@ -343,10 +390,26 @@ void TreePlanner::check_forker(std::size_t process, std::size_t by) {
                   head(process).pid, head(above).pid));
 }
 
+// Before it has forked any.
+void TreePlanner::find_turns(std::size_t process) {
+  for (const std::size_t child : forked_[process])
+    if (!fits_[child]) turn_[child] = can_be_born(child, in_[node_[process]]) ? kBefore : kHalfway;
+}
+
+void TreePlanner::enter_halfway(std::size_t process) {
+  const std::size_t node = node_[process];
+  half_entered_.insert(process);
+  const auto there = halfway(process, in_[node]);
+  if (!there) return;
+  check_time_of_sharers(process);
+  plan_.nodes[node].halfway = in_[node] = *there;
+  step(Kind::kHalfway, node);
+}
+
 void TreePlanner::enter_namespaces(std::size_t process) {
   const std::size_t node = node_[process];
   entered_.insert(process);
-  if (context_.processes[process].threads.empty()) return;
+  if (!enters(process)) return;
   if (plan_.nodes[node].enters_late) {
     check_time_of_sharers(process);
     step(Kind::kEnter, node);
@@ -359,7 +422,7 @@ void TreePlanner::check_time_of_sharers(std::size_t process) {
   const Process& saved = context_.processes[process];
   if (in_[node_[process]].time == saved.namespaces.time) return;
   for (const std::size_t child : forked_[process])
-    if (!fits_[child] && is_process(child) &&
+    if (turn_[child] == kBefore && is_process(child) &&
         in_common(saved.shared_memory, context_.processes[child].shared_memory).mm != 0)
       plan_.problems.push_back(
           fmt::format("pid {}: cannot enter its time namespace after it has forked pid {}, which shares its "
@@ -376,6 +439,7 @@ void TreePlanner::create_process(std::size_t process) {
                                    [this](std::size_t child) { return !fits_[child]; });
   const std::size_t node = add_child(by, wanted, context_.processes[process].shared_memory);
   node_[process] = node;
+  find_turns(process);
   if (!wanted.enters_late) enter_namespaces(process);
   if (early_.contains(process) &&
       (group_of(process) == head(process).pid || groups_.contains(group_of(process))))
@@ -413,17 +477,22 @@ void TreePlanner::create(std::size_t member) {
 
 // Of who enters its namespaces between them, those first that cannot come into being from there.
 void TreePlanner::create_children(std::size_t member, bool late) {
-  std::vector<std::size_t> children, others;  // the latter after that
-  bool more = false;                          // of the former, in its session
+  std::array<std::vector<std::size_t>, kAfter + 1> children;
+  std::array<bool, kAfter + 1> now{}, later{};  // the latter in its session
   for (const std::size_t child : forked_[member]) {
-    const bool now = (lineage_.birth[child] == member) == late;
-    if (now) (fits_[child] ? others : children).push_back(child);
-    more |= !now && !late && !fits_[child];
+    const Turn turn = turn_[child];
+    const bool in_session = lineage_.birth[child] == member;
+    if (in_session == late) children[turn].push_back(child);
+    now[turn] |= in_session == late;
+    later[turn] |= in_session && !late;
   }
-  for (const std::size_t child : children) create(child);
-  if (is_process(member) && plan_.nodes[node_[member]].enters_late && !more && !entered_.contains(member))
-    enter_namespaces(member);
-  for (const std::size_t child : others) create(child);
+  const bool waits = is_process(member) && plan_.nodes[node_[member]].enters_late;
+  for (const std::size_t child : children[kBefore]) create(child);
+  if (waits && !later[kBefore] && (now[kHalfway] || later[kHalfway]) && !half_entered_.contains(member))
+    enter_halfway(member);
+  for (const std::size_t child : children[kHalfway]) create(child);
+  if (waits && !later[kBefore] && !later[kHalfway] && !entered_.contains(member)) enter_namespaces(member);
+  for (const std::size_t child : children[kAfter]) create(child);
 }
 
 // What is shared begins with one process, which nobody forks that has it already.
@@ -700,29 +769,6 @@ bool has_own_terminal(const Context& context, const Process& process) {
   return std::any_of(context.files.begin(), context.files.end(), [&](const auto& entry) {
     return entry.second.pty && entry.second.pty->head.sid == process.head.sid;
   });
-}
-
-bool is_below(const Context& context, std::uint32_t user, std::uint32_t top) {
-  for (; user != top; user = context.namespaces.at(user).head.owner)
-    if (user == 0) return false;
-  return true;
-}
-
-namespace {
-
-// Who is forked is in the one that its parent has for its children, and enters no other that was made for
-// some.
-bool can_have_time(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
-  return child.time == parent.time_for_children || (child.time != 0 && !is_for_children(context, child.time));
-}
-
-}  // namespace
-
-bool can_be_forked(const Context& context, const cryo_namespaces& parent, const cryo_namespaces& child) {
-  const auto back = [](std::uint32_t from, std::uint32_t to) { return from != 0 && to == 0; };
-  return is_below(context, child.user, parent.user) && !back(parent.uts, child.uts) &&
-         !back(parent.ipc, child.ipc) && !back(parent.net, child.net) && !back(parent.cgroup, child.cgroup) &&
-         !back(parent.mnt, child.mnt) && can_have_time(context, parent, child);
 }
 
 }  // namespace cryo

@@ -36,13 +36,16 @@ struct TreeNode {
   int exit_signal = 0;            // at first
   bool shares_memory = false;     // with whoever forks it
   bool shares_handlers = false;
-  bool enters_late = false;  // its namespaces: by a step of its own, and not as the first it does
+  bool enters_late = false;   // its namespaces: by a step of its own, and not as the first it does
+  cryo_namespaces halfway{};  // where it is in between, if there is a step for that, too
 };
 
 struct TreeStep {
   enum class Kind {
     kCreate,     // `actor` forks node `subject`, its child or that of its parent
     kSession,    // `actor` starts a session
+    kHalfway,    // `actor` enters those of its namespaces, or its children's, that some of them need it to be
+                 // in
     kEnter,      // `actor` enters its namespaces, which it could not do before it forked some of its children
     kGroup,      // `actor` enters process group `id`, or puts its child `subject` there
     kSubreaper,  // `actor` becomes the one that orphans below it go to; `id` is 0: it no longer is
@@ -89,11 +92,5 @@ enum class RootGroup {
 // Whether the process leads a session that a terminal of the context controls: that takes a session of its
 // own.
 [[nodiscard]] bool has_own_terminal(const Context& context, const Process& process);
-
-// Is the user namespace `user` the namespace `top`, or below it?
-[[nodiscard]] bool is_below(const Context& context, std::uint32_t user, std::uint32_t top);
-// A process is forked with all that its forker has: can it go from there to its own namespaces?
-[[nodiscard]] bool can_be_forked(const Context& context, const cryo_namespaces& forker,
-                                 const cryo_namespaces& child);
 
 }  // namespace cryo
