@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -12,6 +13,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/common/child_end.h"
 
 namespace cryo {
 namespace {
@@ -42,22 +44,11 @@ pid_t clone_quietly(std::uint64_t flags) {
   return pid;
 }
 
-int wait_for(pid_t pid) {
-  int status = 0;
-  for (;;) {
-    if (::waitpid(pid, &status, __WALL | WUNTRACED) < 0) {
-      if (errno != EINTR) fail_errno("cannot wait for a process");
-    } else if (WIFSTOPPED(status)) {
-      ::kill(pid, SIGCONT);  // by somebody whose user it has become
-    } else {
-      return status;
-    }
-  }
-}
-
 // With an answer to write.
 [[noreturn]] void answer_from(const std::function<FdPair()>& make, int to) {
   Answer answer;
+  // Nobody else knows of it.
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     FdPair made = make();
     answer.fd = made.first.release();
@@ -79,8 +70,8 @@ FdPair pair_from_elsewhere(const std::function<FdPair()>& make) {
   const AnswerPipe pipe = make_pipe();
   const pid_t pid = clone_quietly(CLONE_FILES);
   if (pid == 0) answer_from(make, pipe.in.get());
-  const int status = wait_for(pid);
-  if (status != 0) fail(EIO, "a helper process of the restart died (wait status {:#x})", status);
+  const int status = wait_for_end(pid);
+  if (status != 0) fail(EIO, "a helper process of the restart {}", how_it_ended(status));
   Answer answer;
   if (::read(pipe.out.get(), &answer, sizeof(answer)) != static_cast<ssize_t>(sizeof(answer)))
     fail_errno("cannot read the result of a helper process of the restart");
@@ -122,13 +113,15 @@ Assistant::Assistant(const std::function<int()>& work) {
 
 Assistant::~Assistant() {
   start_.reset();
-  if (pid_ > 0) ::waitpid(pid_, nullptr, __WALL);
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);  // it has not begun, or may have been stopped since
+  ::waitpid(pid_, nullptr, __WALL);
 }
 
 int Assistant::run() {
   const char go = 1;
   if (::write(start_.get(), &go, 1) != 1) fail_errno("cannot write to a pipe");
-  const int status = wait_for(std::exchange(pid_, -1));
+  const int status = wait_for_end(std::exchange(pid_, -1));
   return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 

@@ -82,6 +82,12 @@ std::string describe_failure(const FailureReport& failure, const Context& contex
   return fmt::format("{}: {}: {}", who, what, errno_text(failure.error));
 }
 
+std::string describe_door_end(pid_t to_be_forked, const siginfo_t& end) {
+  return fmt::format("the process that was to fork pid {}, the first one of a pid namespace, {} {}",
+                     to_be_forked, end.si_code == CLD_EXITED ? "exited with status" : "was killed by signal",
+                     end.si_status);
+}
+
 std::string describe_progress(stub::Step step) {
   return fmt::format("while trying to {}", action_of(step));
 }

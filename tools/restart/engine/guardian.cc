@@ -64,8 +64,9 @@ void wait_for_end_of_cr_restart(int line) {
 
 bool all_ended(const Ledger& ledger, std::span<const Place> places) {
   const auto ended = [](pid_t pid) { return pid <= 0 || has_ended(pid); };
-  return ended(ledger.maker) &&
-         std::all_of(places.begin(), places.end(), [&](const Place& place) { return ended(place.pid); });
+  return ended(ledger.maker) && std::all_of(places.begin(), places.end(), [&](const Place& place) {
+           return ended(place.pid) && ended(place.door);
+         });
 }
 
 [[noreturn]] void guard(int line, const SharedReport& report, std::size_t processes, GuardianFds fds,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/engine/last_steps.h"
 
-#include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -25,36 +24,46 @@ bool has_other_user(const std::string& status, uid_t own) {
          saved != own;
 }
 
+// What passes between two looks at most counts: cr_restart may have been stopped itself.
+constexpr std::chrono::seconds kMost(5);
+
 }  // namespace
+
+bool Stops::take_too_long(bool any) {
+  const auto now = std::chrono::steady_clock::now();
+  if (any) stopped_ += std::min<std::chrono::steady_clock::duration>(now - last_, kMost);
+  last_ = now;
+  return stopped_ > kPatience;
+}
 
 LastSteps::LastSteps(const Context& context, const TreePlan& plan) {
   for (std::size_t node = 1; node < plan.nodes.size(); ++node) {
     const std::size_t index = plan.nodes[node].process;
     if (index == TreeNode::kHelper || context.processes[index].threads.empty()) continue;
-    if (rights_of(context, context.processes[index]).uid == ::geteuid()) {
-      nodes_.clear();
-      break;
-    }
-    nodes_.push_back(node);
+    const bool own = rights_of(context, context.processes[index]).uid == ::geteuid();
+    (own ? own_ : without_ids_).push_back(node);
   }
-  limited_ = !nodes_.empty();
+  limited_ = !without_ids_.empty();
 }
 
-bool LastSteps::take_too_long(std::span<const Place> places) {
-  const uid_t own = ::geteuid();
-  std::erase_if(nodes_, [&](std::size_t node) {
-    const pid_t pid = __atomic_load_n(&places[node].pid, __ATOMIC_ACQUIRE);
-    if (pid <= 0) return false;
-    const std::string status = read_proc(fmt::format("{}/status", pid));
-    if (has_other_user(status, own)) return true;
-    // By a process with the ids that it, or a thread of it, has had for a moment.
-    if (status.find("\nState:\tT (stopped)") != std::string::npos) ::kill(pid, SIGCONT);
-    return false;
+bool LastSteps::own_ones_wait(const SharedReport& report) const {
+  return std::all_of(own_.begin(), own_.end(), [&](std::size_t node) {
+    return __atomic_load_n(&report.slots()[node].waits, __ATOMIC_RELAXED) != 0;
   });
-  if (!limited_ || !nodes_.empty()) return false;
+}
+
+bool LastSteps::take_too_long(const SharedReport& report) {
+  const uid_t own = ::geteuid();
+  std::erase_if(without_ids_, [&](std::size_t node) {
+    const pid_t pid = __atomic_load_n(&report.places()[node].pid, __ATOMIC_ACQUIRE);
+    return pid > 0 && has_other_user(read_proc(fmt::format("{}/status", pid)), own);
+  });
+  const bool others_are_left = limited_ && without_ids_.empty() && own_ones_wait(report);
+  if (!others_are_left) since_.reset();
+  if (!others_are_left) return false;
   const auto now = std::chrono::steady_clock::now();
   if (!since_) since_ = now;
-  return now - *since_ > kLimit;
+  return now - *since_ > kPatience;
 }
 
 }  // namespace cryo

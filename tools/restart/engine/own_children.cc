@@ -50,18 +50,12 @@ OwnChildren::OwnChildren(const SharedReport& report) : report_(report), alone_(!
 std::vector<pid_t> OwnChildren::known() const {
   std::vector<pid_t> pids;
   for (const Place& place : report_.places())
-    if (const pid_t pid = __atomic_load_n(&place.pid, __ATOMIC_ACQUIRE); pid > 0) pids.push_back(pid);
+    for (const std::int32_t* one : {&place.pid, &place.door})
+      if (const pid_t pid = __atomic_load_n(one, __ATOMIC_ACQUIRE); pid > 0) pids.push_back(pid);
   // A number that one has had may be another one's.
   for (const Stray& stray : strays_of(report_.ledger())) pids.push_back(stray.pid);
   if (maker_ > 0 && !ended_.contains(maker_)) pids.push_back(maker_);
   return pids;
-}
-
-void OwnChildren::continue_maker() const {
-  siginfo_t info{};
-  if (maker_ <= 0 || ended_.contains(maker_)) return;
-  if (::waitid(P_PID, static_cast<id_t>(maker_), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == maker_)
-    ::kill(maker_, SIGCONT);
 }
 
 std::optional<siginfo_t> OwnChildren::take_ended() {

@@ -25,8 +25,8 @@ class OwnChildren {
   void set_maker(pid_t maker) { maker_ = maker; }
   // A child that is none of them, and has no exit signal.
   void leave_out(pid_t guardian) { guardian_ = guardian; }
-  // A user whose ids it had for a moment (names.h) may have stopped it.
-  void continue_maker() const;
+  // 0: it has been waited for.
+  [[nodiscard]] pid_t living_maker() const { return ended_.contains(maker_) ? 0 : maker_; }
   // One that has ended, and is waited for with this.
   [[nodiscard]] std::optional<siginfo_t> take_ended();
   // All of them and all that they have forked, which come to cr_restart as orphans: it has to be a subreaper.

@@ -27,6 +27,7 @@
 #include "base/termination.h"
 #include "context/reader.h"
 #include "restart/cgroups/control_groups.h"
+#include "restart/common/child_end.h"
 #include "restart/common/device.h"
 #include "restart/engine/failure.h"
 #include "restart/engine/guardian.h"
@@ -134,8 +135,12 @@ class Restart::Attempt {
   void start_maker(const Findings& findings);
   void wait_for_threads();
   [[nodiscard]] std::size_t node_of(pid_t pid) const;
+  [[nodiscard]] std::size_t node_behind(pid_t door) const;
   void check_children();
-  void check_grandchildren();
+  [[nodiscard]] bool check_all();
+  [[nodiscard]] bool continue_doors();
+  void check_end(std::size_t node, pid_t pid);
+  void check_time(bool stopped);
   void commit();
   [[nodiscard]] bool kill_all();
   void take_away_others(pid_t root);
@@ -159,6 +164,8 @@ class Restart::Attempt {
   Subreaper subreaper_;
   pid_t maker_ = -1;
   MappedMemory mapped_;
+  LastSteps last_steps_{context_, plan_};
+  Stops stops_;
   const std::uint64_t oom_kills_ = oom_kills();  // before it has begun
   bool succeeded_ = false;
 };
@@ -279,6 +286,14 @@ std::size_t Restart::Attempt::node_of(pid_t pid) const {
   return place == places.end() ? kMaker : static_cast<std::size_t>(place - places.begin());
 }
 
+// Whom that one was to fork; kMaker: nobody.
+std::size_t Restart::Attempt::node_behind(pid_t door) const {
+  const auto places = report_.places();
+  const auto place =
+      std::find_if(places.begin(), places.end(), [door](const Place& other) { return other.door == door; });
+  return place == places.end() ? kMaker : static_cast<std::size_t>(place - places.begin());
+}
+
 // A process that died without a report: its slot has the last step that it began.
 void Restart::Attempt::fail_dead(const siginfo_t& info) {
   const std::size_t node = node_of(info.si_pid);
@@ -287,6 +302,8 @@ void Restart::Attempt::fail_dead(const siginfo_t& info) {
     fail(ENOMEM,
          "out of memory, of the machine or of a control group at its memory.max: the OOM killer killed {}",
          known ? fmt::format("pid {}", info.si_pid) : "the restart's maker process");
+  if (const std::size_t behind = node_behind(info.si_pid); !known && behind != kMaker)
+    fail(EIO, "{}", describe_door_end(plan_.nodes[behind].pid, info));
   fail(EIO, "{} {} {} {}", known ? fmt::format("pid {}", info.si_pid) : "the restart's maker process",
        info.si_code == CLD_EXITED ? "exited with status" : "died of signal", info.si_status,
        known ? describe_progress(read_step(report_.slots()[node])) : "while files were being opened");
@@ -296,12 +313,14 @@ void Restart::Attempt::fail_dead(const siginfo_t& info) {
 // well: then the module tells, or the time limit does.
 void Restart::Attempt::check_children() {
   if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
-  children_.continue_maker();
   while (const std::optional<siginfo_t> info = children_.take_ended()) {
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
     // A fork that got a wrong pid is killed for it.
     const bool is_stray = forget_stray(report_.ledger(), info->si_pid);
-    const bool well = (info->si_code == CLD_EXITED && info->si_status == 0) || is_stray;
+    const std::size_t behind = node_behind(info->si_pid);
+    const bool has_forked =
+        behind != kMaker && __atomic_load_n(&report_.places()[behind].pid, __ATOMIC_ACQUIRE) != 0;
+    const bool well = (info->si_code == CLD_EXITED && info->si_status == 0) || is_stray || has_forked;
     const std::size_t node = node_of(info->si_pid);
     const bool process = node != kMaker && plan_.nodes[node].process != TreeNode::kHelper;
     if (!well || process) fail_dead(*info);
@@ -309,36 +328,72 @@ void Restart::Attempt::check_children() {
   }
 }
 
-// There is no signal for the end of a grandchild.
-void Restart::Attempt::check_grandchildren() {
+void Restart::Attempt::check_end(std::size_t node, pid_t pid) {
+  const std::size_t process = plan_.nodes[node].process;
+  const bool goes = process == TreeNode::kHelper || context_.processes[process].threads.empty();
+  if (goes && __atomic_load_n(&report_.places()[node].ended, __ATOMIC_ACQUIRE) != 0) return;  // as it should
+  if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
+  if (process == TreeNode::kHelper)
+    fail(EIO, "a helper process (pid {}) exited before the process tree was complete", pid);
+  fail(EIO, "pid {} exited unexpectedly {}", pid, describe_progress(read_step(report_.slots()[node])));
+}
+
+// True: one had been stopped.
+bool Restart::Attempt::continue_doors() {
+  bool stopped = false;
   for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
-    const pid_t pid = report_.places()[node].pid;
-    const std::size_t process = plan_.nodes[node].process;
-    if (pid <= 0 || !has_ended(pid)) continue;
-    const bool goes = process == TreeNode::kHelper || context_.processes[process].threads.empty();
-    if (goes && __atomic_load_n(&report_.places()[node].ended, __ATOMIC_ACQUIRE) != 0)
-      continue;  // as it should
+    Place& place = report_.places()[node];
+    const pid_t door = __atomic_load_n(&place.door, __ATOMIC_ACQUIRE);
+    const Life life = door <= 0 ? Life::kRuns : life_of(door);
+    if (life == Life::kStopped) stopped = ::kill(door, SIGCONT) == 0;
+    if (life != Life::kEnded) continue;
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
-    if (process == TreeNode::kHelper)
-      fail(EIO, "a helper process (pid {}) exited before the process tree was complete", pid);
-    fail(EIO, "pid {} exited unexpectedly {}", pid, describe_progress(read_step(report_.slots()[node])));
+    if (__atomic_load_n(&place.pid, __ATOMIC_ACQUIRE) == 0)
+      fail(EIO, "the process that was to fork pid {}, the first one of a pid namespace, ended before that",
+           plan_.nodes[node].pid);
+    place.door = 0;
   }
+  return stopped;
+}
+
+// There is no signal for the end of a grandchild, nor for one that has been stopped: by a user with the ids
+// that it, or a thread of it, has or had for a moment, or by the owner of its user namespace. That one is
+// continued. True: there was one.
+bool Restart::Attempt::check_all() {
+  bool stopped = continue_doors();
+  const auto look_at = [&](pid_t pid) {
+    const Life life = life_of(pid);
+    if (life == Life::kStopped) stopped |= ::kill(pid, SIGCONT) == 0;
+    return life;
+  };
+  if (const pid_t maker = children_.living_maker(); maker > 0) (void)look_at(maker);
+  for (std::size_t node = 1; node < plan_.nodes.size(); ++node) {
+    const pid_t pid = __atomic_load_n(&report_.places()[node].pid, __ATOMIC_ACQUIRE);
+    if (pid > 0 && look_at(pid) == Life::kEnded) check_end(node, pid);
+  }
+  return stopped;
+}
+
+// No user makes the restart of another one wait for ever.
+void Restart::Attempt::check_time(bool stopped) {
+  if (stops_.take_too_long(stopped))
+    fail(ETIMEDOUT, "processes of the restart have been stopped again and again (SIGSTOP), for {} s",
+         kPatience / std::chrono::seconds(1));
+  if (last_steps_.take_too_long(report_))
+    fail(ETIMEDOUT,
+         "the processes have their ids, but were not restored within {} s: have they been stopped "
+         "(SIGSTOP, ptrace)?",
+         kPatience / std::chrono::seconds(1));
 }
 
 void Restart::Attempt::wait_for_threads() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point look = Clock::now() + kLookAfter;
-  LastSteps last_steps(context_, plan_);
   for (;;) {
     const std::uint32_t arrived = __atomic_load_n(&report_->arrived, __ATOMIC_ACQUIRE);
     check_children();
     if (const auto now = Clock::now(); now >= look) {
-      check_grandchildren();
-      if (last_steps.take_too_long(report_.places()))
-        fail(ETIMEDOUT,
-             "the processes have their ids, but were not restored within {} s: have they been stopped "
-             "(SIGSTOP, ptrace)?",
-             LastSteps::kLimit / std::chrono::seconds(1));
+      check_time(check_all());
       const auto end = Clock::now();
       look = end + std::max<Clock::duration>(kLookAfter, kLookShare * (end - now));
     }
@@ -379,10 +434,10 @@ pid_t Restart::Attempt::pid_of(const Process& process) const {
 
 // The maker and forks that got a wrong pid: they have ended or are about to.
 void Restart::Attempt::take_away_others(pid_t root) {
-  if (root != maker_) ::waitpid(maker_, nullptr, 0);
+  if (root != maker_) take_away(maker_);
   // The pid of one that has been waited for may be that of a process of the job by now.
   for (const Stray& stray : strays_of(report_.ledger()))
-    if (node_of(stray.pid) == kMaker) ::waitpid(stray.pid, nullptr, 0);
+    if (node_of(stray.pid) == kMaker) take_away(stray.pid);
 }
 
 pid_t Restart::Attempt::run(const Findings& findings, const BeforeCommit& before_commit) {

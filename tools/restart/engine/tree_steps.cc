@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/cgroups/cgroup.h"
+#include "restart/engine/failure.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/ns/reach.h"
 #include "restart/process/fork.h"
@@ -61,6 +62,9 @@ class TreeRunner {
   void create_sharing(std::size_t node, std::size_t step, ForkRequest request);
   [[noreturn]] void live_sharing(std::size_t node, std::size_t step);
   void create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner);
+  void fork_in(std::uint32_t owner, std::size_t node, const ForkRequest& request);
+  void await_first(std::size_t node, pid_t door) const;
+  void take_door_away(std::size_t node, const ForkRequest& request, pid_t door) const;
   [[nodiscard]] std::set<pid_t> ids_of_job(std::uint32_t ns) const;
   [[nodiscard]] std::uint32_t pid_namespace(std::size_t node) const;
   [[nodiscard]] pid_t number(pid_t id) const { return number_in(input_.context, in_.pid, id); }
@@ -212,7 +216,7 @@ void TreeRunner::live_sharing(std::size_t node, std::size_t step) {
 }
 
 // Whoever makes a pid namespace is in the user namespace that is to own it: not the parent, but one who
-// has the same parent for its child, and ends.
+// has the same parent for its child, and ends.  The owner of that user namespace may stop and kill it.
 void TreeRunner::create_through_door(std::size_t node, const ForkRequest& request, std::uint32_t owner) {
   ForkRequest door = request;
   door.pid = 0;
@@ -223,31 +227,58 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
   const std::set<pid_t> of_child{request.pid}, outer_of_child(request.outer.begin(), request.outer.end());
   door.taken = &of_child;
   if (!request.outer.empty()) door.outer_taken = &outer_of_child;
+  door.noted = &places_[node].door;
   const pid_t pid = fork_with_pid(door);
-  if (pid == 0) {
-    // What its child has from above that.
-    const std::size_t process = input_.plan.nodes[node].process;
-    const Process& saved = input_.context.processes[process];
-    go_to(process, down_to(input_.context, in_, saved.threads.empty() ? in_ : saved.namespaces, owner),
-          false);
-    door = request;
-    if (!request.sibling) door.waiter = static_cast<std::uint32_t>(node_);
-    door.sibling = true;
-    const pid_t first = fork_with_pid(door);
-    if (first == 0) return begin_life(node);
-    places_[node].pid = in_.pid == 0 ? first : input_.plan.nodes[node].pid;
-    ::_exit(0);
-  }
-  while (__atomic_load_n(&places_[node].pid, __ATOMIC_ACQUIRE) == 0 &&
-         __atomic_load_n(&input_.shared.report->failed, __ATOMIC_ACQUIRE) == 0) {
+  if (pid == 0) return fork_in(owner, node, request);
+  await_first(node, pid);
+  take_door_away(node, request, pid);
+}
+
+// In the process between. Returns in its child.
+void TreeRunner::fork_in(std::uint32_t owner, std::size_t node, const ForkRequest& request) {
+  if (in_.pid == 0) places_[node].door = ::getpid();
+  // What its child has from above that.
+  const std::size_t process = input_.plan.nodes[node].process;
+  const Process& saved = input_.context.processes[process];
+  go_to(process, down_to(input_.context, in_, saved.threads.empty() ? in_ : saved.namespaces, owner), false);
+  ForkRequest through = request;
+  if (!request.sibling) through.waiter = static_cast<std::uint32_t>(node_);
+  through.sibling = true;
+  const pid_t first = fork_with_pid(through);
+  if (first == 0) return begin_life(node);
+  __atomic_store_n(&places_[node].pid, in_.pid == 0 ? first : input_.plan.nodes[node].pid, __ATOMIC_RELEASE);
+  ::_exit(0);
+}
+
+// The end of one that is not our child cr_restart sees; and it continues those that have been stopped.
+void TreeRunner::await_first(std::size_t node, pid_t door) const {
+  const auto is_over = [&] {
+    return __atomic_load_n(&places_[node].pid, __ATOMIC_ACQUIRE) != 0 ||
+           __atomic_load_n(&input_.shared.report->failed, __ATOMIC_ACQUIRE) != 0;
+  };
+  while (!is_over()) {
+    siginfo_t info{};
+    const bool ended =
+        ::waitid(P_PID, static_cast<id_t>(door), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+        info.si_pid == door;
+    if (ended && !is_over()) fail(EIO, "{}", describe_door_end(input_.plan.nodes[node].pid, info));
     ::usleep(1000);
     end_with_cr_restart();
   }
+}
+
+// It has done its work, or nobody wants that any more: it may have been stopped before it ended. One of
+// others stays noted until cr_restart sees its end.
+void TreeRunner::take_door_away(std::size_t node, const ForkRequest& request, pid_t door) const {
   if (request.sibling) {
-    leave_to_waiter(request, pid);
+    leave_to_waiter(request, door);
     return wake_waiter(*input_.shared.ledger, request.waiter);
   }
-  ::waitpid(pid, nullptr, __WALL);
+  ::kill(door, SIGKILL);
+  siginfo_t info{};
+  (void)::waitid(P_PID, static_cast<id_t>(door), &info, WEXITED | WNOWAIT | __WALL);
+  places_[node].door = 0;  // while the number is still its own
+  ::waitpid(door, nullptr, __WALL);
   take_strays();
   forget(request.exit_signal);
 }

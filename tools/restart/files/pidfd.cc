@@ -5,13 +5,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <set>
 
 #include "base/error.h"
+#include "restart/common/child_end.h"
 #include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
 #include "restart/ns/pid_namespaces.h"
@@ -108,8 +108,7 @@ UniqueFd GoneProcesses::open(const File& file) {
 }
 
 GoneProcesses::~GoneProcesses() {
-  for (const auto& [inode, pid] : ended_)
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  for (const auto& [inode, pid] : ended_) take_away(pid);
 }
 
 std::map<std::uint32_t, PidfdSharing> share_pidfds(const Context& context, const KeptBy& kept_by,

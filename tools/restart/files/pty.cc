@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "restart/common/helper_process.h"
 #include "restart/files/file_kinds.h"
 #include "restart/ns/pid_namespaces.h"
 #include "restart/process/tree_plan.h"
@@ -231,24 +232,15 @@ UniqueFd peer(int master, int flags) {
 
 // /dev/tty means the terminal of whoever opens it: somebody with the right one does, and gives it up.
 UniqueFd open_dev_tty(int slave, int flags) {
-  int result[2];
-  if (::pipe2(result, O_CLOEXEC) != 0) fail_errno("pipe2");
-  UniqueFd reader(result[0]), writer(result[1]);
-  const auto pid = static_cast<pid_t>(::syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0));
-  if (pid < 0) fail_errno("clone");
-  if (pid == 0) {
+  return in_helper_process([&] {
     ::signal(SIGHUP, SIG_IGN);
-    int fd = ::setsid() > 0 && ::ioctl(slave, TIOCSCTTY, 0) == 0 ? ::open("/dev/tty", flags | O_CLOEXEC) : -1;
-    if (fd < 0) fd = -errno;
+    UniqueFd fd(::setsid() > 0 && ::ioctl(slave, TIOCSCTTY, 0) == 0 ? ::open("/dev/tty", flags | O_CLOEXEC)
+                                                                    : -1);
+    const int error = errno;
     ::ioctl(slave, TIOCNOTTY);
-    (void)!::write(writer.get(), &fd, sizeof(fd));
-    ::_exit(0);
-  }
-  int fd = -EIO;
-  const ssize_t got = ::read(reader.get(), &fd, sizeof(fd));
-  ::waitpid(pid, nullptr, 0);
-  if (got != sizeof(fd) || fd < 0) fail(fd < 0 ? -fd : EIO, "cannot open /dev/tty for a pseudo-terminal");
-  return UniqueFd(fd);
+    if (!fd) fail(error, "cannot open /dev/tty for a pseudo-terminal");
+    return fd;
+  });
 }
 
 void restore_inode(const Inode& inode, int fd) {

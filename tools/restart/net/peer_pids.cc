@@ -7,7 +7,6 @@
 #include <cryo/ioctl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "restart/common/child_end.h"
 #include "restart/common/id_holder.h"
 #include "restart/common/proc_files.h"
 #include "restart/net/sockets.h"
@@ -85,10 +85,7 @@ bool have_named(const GonePeerInput& input, pid_t gone) {
     return false;  // it has been given to somebody
   }
   if (pid == 0) ::_exit(name_as_peer(input.context, input.fds, input.handle_fd, gone) ? 0 : 1);
-  int status = 0;
-  while (::waitpid(pid, &status, __WALL) < 0)
-    if (errno != EINTR) return false;
-  return status == 0;
+  return wait_for_end(pid) == 0;
 }
 
 // By the numbers that cr_restart sees: who is in a pid namespace of the job names nobody who is gone.

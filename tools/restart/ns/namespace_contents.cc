@@ -8,7 +8,6 @@
 #include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -22,6 +21,7 @@
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "restart/cgroups/cgroup.h"
+#include "restart/common/child_end.h"
 #include "restart/common/helper_process.h"
 #include "restart/common/proc_files.h"
 #include "restart/rights/credentials.h"
@@ -83,10 +83,7 @@ void call_mapper(const char* mapper, pid_t pid, const std::vector<cryo_id_range>
   pid_t child = -1;
   const int error = ::posix_spawnp(&child, mapper, nullptr, nullptr, arguments.data(), environ);
   if (error != 0) fail(error, "cannot run {}", mapper);
-  int status = 0;
-  while (::waitpid(child, &status, __WALL) < 0)
-    if (errno != EINTR) fail_errno("cannot wait for {}", mapper);
-  if (status != 0) fail(EPERM, "{} failed", mapper);
+  if (wait_for_end(child) != 0) fail(EPERM, "{} failed", mapper);
 }
 
 void write_map(const char* file, const char* mapper, pid_t pid, const std::vector<cryo_id_range>& ranges,

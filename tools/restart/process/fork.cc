@@ -88,13 +88,19 @@ void put_outer_cursors_back(const ForkRequest& request) {
   }
 }
 
+// Of a child, or of one of its parent.
+pid_t outer_pid(int handle_fd, pid_t pid) {
+  cryo_outer_pid outer{sizeof(cryo_outer_pid), pid, 0, 0};
+  if (::ioctl(handle_fd, CRYO_RST_OUTER_PID, &outer) != 0)
+    fail_errno("cannot ask for the pid in an outer pid namespace");
+  return outer.outer;
+}
+
 bool has_outer_pid(const ForkRequest& request, pid_t pid) {
   if (request.outer.empty() && request.outer_taken == nullptr) return true;
-  cryo_outer_pid outer{sizeof(cryo_outer_pid), pid, 0, 0};
-  if (::ioctl(request.handle_fd, CRYO_RST_OUTER_PID, &outer) != 0)
-    fail_errno("cannot ask for the pid in an outer pid namespace");
-  return request.outer_taken != nullptr ? !request.outer_taken->contains(outer.outer)
-                                        : outer.outer == request.outer.back();
+  const pid_t outer = outer_pid(request.handle_fd, pid);
+  return request.outer_taken != nullptr ? !request.outer_taken->contains(outer)
+                                        : outer == request.outer.back();
 }
 
 // For a child that cannot see by itself whether it has the right pid: some of what it would do before it is
@@ -184,6 +190,8 @@ pid_t fork_with_pid(const ForkRequest& request) {
     if (pid < 0 && !is_taken) fail_errno("cannot create the process");
     if (!is_taken && (request.pid == 0 || pid == request.pid) && may_have(request, pid) &&
         has_outer_pid(request, pid)) {
+      const bool nested = !request.outer.empty() || request.outer_taken != nullptr;
+      if (request.noted != nullptr) *request.noted = nested ? outer_pid(request.handle_fd, pid) : pid;
       if (request.shared != nullptr) request.shared->let_go();
       if (go) go->give();
       return pid;
@@ -207,15 +215,20 @@ void restore_cursor(int device_fd) {
 }
 
 bool has_ended(pid_t pid) {
+  return life_of(pid) == Life::kEnded;
+}
+
+Life life_of(pid_t pid) {
   const std::string line = read_proc(fmt::format("{}/stat", pid));
-  if (line.empty()) return true;
+  if (line.empty()) return Life::kEnded;
   char state = 0;
   int threads = 0;
   // Behind the name, which may have anything in it.
   const char* fields = line.c_str() + std::min(line.size(), line.rfind(')') + 1);
   std::sscanf(fields, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &state,
               &threads);
-  return threads <= 1 && (state == 0 || state == 'Z' || state == 'X');
+  if (threads <= 1 && (state == 0 || state == 'Z' || state == 'X')) return Life::kEnded;
+  return state == 'T' ? Life::kStopped : Life::kRuns;
 }
 
 }  // namespace cryo

@@ -25,9 +25,10 @@ struct ForkRequest {
   int device_fd = -1;                            // for the module's pid cursor, -1: none
   Ledger* ledger;                                // of the strays
   bool new_pid_namespace = false;                // of which it is the first process
-  std::vector<pid_t> outer{};  // its pids in the namespaces above the caller's, cr_restart's last
-  int handle_fd = -1;          // of the restart: to get these
-  VmChild* shared = nullptr;   // the child shares our memory, and begins there
+  std::vector<pid_t> outer{};     // its pids in the namespaces above the caller's, cr_restart's last
+  int handle_fd = -1;             // of the restart: to get these
+  std::int32_t* noted = nullptr;  // gets the number of the child where cr_restart is
+  VmChild* shared = nullptr;      // the child shares our memory, and begins there
   int tries = stub::kMaxTidTries;
 };
 
@@ -42,6 +43,10 @@ void leave_to_waiter(const ForkRequest& request, pid_t stray);
 // Whether a process has ended: its parent may be stopped in the middle of becoming what it was.  One whose
 // main thread alone has exited has not.
 [[nodiscard]] bool has_ended(pid_t pid);
+// The same, and whether a signal has stopped it, which the user can send whose ids it has, or has had for a
+// moment.
+enum class Life { kRuns, kStopped, kEnded };
+[[nodiscard]] Life life_of(pid_t pid);
 
 // Puts the cursor back where somebody died who had moved it, of whatever restart.
 void restore_cursor(int device_fd);

@@ -59,6 +59,7 @@ struct Place {
   std::uint32_t turn;     // changes: number of the step that it may take now
   std::uint32_t settled;  // of one that shares memory with others: 1 when it will wait for its turn
   std::uint32_t ended;    // 1: it has done all that it was for, and goes, as it should
+  std::int32_t door;      // who forks it from the user namespace of its pid namespace; 0: nobody, or gone
 };
 
 // Both, for those who have them.

@@ -282,12 +282,15 @@ STUB_CODE void wait_a_second(const Parameters* p, std::uint32_t* word, std::uint
     raw_syscall(SYS_exit_group, kFailureStatus);
 }
 
+STUB_CODE void say_that_it_waits(const Parameters* p, std::uint16_t waits) {
+  __atomic_store_n(&p->slot->waits, waits, __ATOMIC_RELAXED);
+}
+
 STUB_CODE void wait_until(const Parameters* p, std::uint32_t* count) {
-  for (;;) {
-    const std::uint32_t now = __atomic_load_n(count, __ATOMIC_ACQUIRE);
-    if (now >= p->nr_processes) return;
+  say_that_it_waits(p, 1);
+  for (std::uint32_t now; (now = __atomic_load_n(count, __ATOMIC_ACQUIRE)) < p->nr_processes;)
     wait_a_second(p, count, now);
-  }
+  say_that_it_waits(p, 0);
 }
 
 STUB_CODE void set_and_wake(std::uint32_t* word) {
@@ -302,7 +305,9 @@ STUB_CODE void leave_gate(Parameters* p) {
 }
 
 STUB_CODE void wait_for(const Parameters* p, std::uint32_t* word) {
+  say_that_it_waits(p, 1);
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0) wait_a_second(p, word, 0);
+  say_that_it_waits(p, 0);
 }
 
 }  // namespace
@@ -335,6 +340,7 @@ extern "C" [[gnu::section("cryo_stub")]] void cryo_stub_main(void* argument) {
   arrive_at(&report->ready, p->nr_processes);
   wait_until(p, &report->ready);
   make_calls(p, p->final_calls, p->nr_final_calls, 0);
+  say_that_it_waits(p, 1);
   if (p->leader_exits != 0) exit_as_before(p);
   arrive_and_resume(p, leader);
 }

@@ -98,8 +98,8 @@ struct IdText {
 
 // What one process tells.
 struct Slot {
-  Step step;  // reached so far
-  std::uint16_t reserved;
+  Step step;            // reached so far
+  std::uint16_t waits;  // 1: for other processes, or it has nothing more to do
 };
 
 // In memory shared by cr_restart and all processes of the job, up to the moment at which they run their own
