@@ -344,12 +344,6 @@ void Namespaces::enter(const cryo_namespaces& from, const cryo_namespaces& to, b
   if (mounts) fail(EOPNOTSUPP, "cannot mount in its mount namespace any more");
 }
 
-bool is_for_children(const Context& context, std::uint32_t ns) {
-  return std::any_of(context.processes.begin(), context.processes.end(), [ns](const Process& process) {
-    return process.namespaces.time_for_children == ns && process.namespaces.time != ns;
-  });
-}
-
 void continue_clocks(const Context& context) {
   if (!make_namespaces(CLONE_NEWTIME)) fail_errno("cannot create a time namespace");
   set_clocks({static_cast<std::int64_t>(context.system.monotonic_ns),

@@ -74,10 +74,6 @@ class Namespaces {
   std::map<std::pair<std::uint32_t, std::uint32_t>, UniqueFd> parts_;
 };
 
-// Whether the time namespace `ns` was made by a process that is not in it itself, for its children
-// (unshare(2)). There is no way into such a one but to be forked by that process, or by one that was.
-[[nodiscard]] bool is_for_children(const Context& context, std::uint32_t ns);
-
 // Moves the caller, and all that it forks, into a time namespace in which CLOCK_MONOTONIC and
 // CLOCK_BOOTTIME show what they showed at the checkpoint.  Throws Error.
 void continue_clocks(const Context& context);

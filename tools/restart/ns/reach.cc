@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "restart/ns/namespaces.h"
-
 namespace cryo {
 
 const std::array<Membership, kMemberships>& memberships() {
@@ -81,6 +79,12 @@ bool is_entered_from_outside(const Context& context, const cryo_namespaces& to, 
   std::uint32_t top = to.user;
   while (!is_below(context, owner, top)) top = owner_of(context, top);
   return top == 0;
+}
+
+bool is_for_children(const Context& context, std::uint32_t ns) {
+  return std::any_of(context.processes.begin(), context.processes.end(), [ns](const Process& process) {
+    return process.namespaces.time_for_children == ns && process.namespaces.time != ns;
+  });
 }
 
 }  // namespace cryo

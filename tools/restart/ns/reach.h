@@ -28,6 +28,10 @@ inline constexpr std::size_t kMemberships = 6;
 // Is the user namespace `user` the namespace `top`, or below it?
 [[nodiscard]] bool is_below(const Context& context, std::uint32_t user, std::uint32_t top);
 
+// Whether the time namespace `ns` was made by a process that is not in it itself, for its children
+// (unshare(2)). There is no way into such a one but to be forked by that process, or by one that was.
+[[nodiscard]] bool is_for_children(const Context& context, std::uint32_t ns);
+
 // Of a child of who is in `from`, before it enters any.
 [[nodiscard]] cryo_namespaces at_birth(cryo_namespaces from);
 // The type of one of `to` that who is in `from` cannot get to; nothing: all can be entered.
