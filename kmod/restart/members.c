@@ -66,11 +66,12 @@ static void begin_stop(const struct cryo_resume *args)
 	struct task_struct *t;
 
 	signal_set_stop_flags(sig, SIGNAL_STOP_STOPPED);
+	sig->group_stop_count = 0;
 	sig->group_exit_code = args->flags & CRYO_RESUME_STOP_WAITED ? 0 : args->signal;
 	for_each_thread(current, t) {
 		if (t->flags & PF_EXITING || fatal_signal_pending(t))
 			continue;
-		t->jobctl &= ~JOBCTL_STOP_SIGMASK;
+		t->jobctl &= ~(JOBCTL_STOP_SIGMASK | JOBCTL_STOP_CONSUME);
 		t->jobctl |= args->signal | JOBCTL_STOP_PENDING;
 		set_tsk_thread_flag(t, TIF_SIGPENDING);
 	}

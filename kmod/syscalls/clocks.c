@@ -9,6 +9,7 @@
 #include <linux/time.h>
 #include <linux/time_namespace.h>
 #include <linux/ktime.h>
+#include <linux/thread_info.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
@@ -86,6 +87,6 @@ bool cryo_sleep_until_arm(clockid_t clockid, int flags, unsigned long time)
 	rb->nanosleep.rmtp = CRYO_UNTIL_A_TIME;
 	rb->nanosleep.expires = cryo_shift_time(timespec64_to_ktime(ts),
 						-cryo_ahead_of_machine(current, clockid));
-	rb->fn = cryo_fn_nanosleep;
+	set_restart_fn(rb, cryo_fn_nanosleep);
 	return true;
 }

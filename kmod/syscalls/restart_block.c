@@ -11,6 +11,7 @@
 #include <linux/overflow.h>
 #include <linux/posix-timers.h>
 #include <linux/sched.h>
+#include <linux/thread_info.h>
 #include <linux/time.h>
 #include <linux/time_namespace.h>
 #include <linux/ktime.h>
@@ -159,7 +160,7 @@ static void set_poll(struct restart_block *rb, const struct cryo_restart_block *
 	rb->poll.nfds = in->val;
 	rb->poll.has_timeout = !(in->time_flags & CRYO_TIME_INFINITE);
 	cryo_set_poll_end(rb, end);
-	rb->fn = cryo_fn_poll;
+	set_restart_fn(rb, cryo_fn_poll);
 }
 
 void cryo_restart_block_set(const struct cryo_restart_block *in)
@@ -177,7 +178,7 @@ void cryo_restart_block_set(const struct cryo_restart_block *in)
 			(struct __kernel_timespec __user *)(unsigned long)in->uaddr :
 			CRYO_UNTIL_A_TIME;
 		rb->nanosleep.expires = expiry(in, in->clockid);
-		rb->fn = cryo_fn_nanosleep;
+		set_restart_fn(rb, cryo_fn_nanosleep);
 		break;
 	case CRYO_RESTART_FUTEX:
 		rb->futex.uaddr = (u32 __user *)(unsigned long)in->uaddr;
@@ -185,7 +186,7 @@ void cryo_restart_block_set(const struct cryo_restart_block *in)
 		rb->futex.flags = cryo_futex_flags(in->futex_flags);
 		rb->futex.bitset = in->futex_bitset;
 		rb->futex.time = expiry(in, in->clockid);
-		rb->fn = cryo_fn_futex;
+		set_restart_fn(rb, cryo_fn_futex);
 		break;
 	case CRYO_RESTART_POLL:
 		set_poll(rb, in);

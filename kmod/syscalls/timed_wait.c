@@ -22,6 +22,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <linux/ktime.h>
+#include <linux/thread_info.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <asm/syscall.h>
@@ -168,6 +169,7 @@ void cryo_timed_wait_arm(s64 remaining_ns, u32 nr, unsigned long first)
 	rb->futex.val = nr;
 	rb->futex.uaddr = (u32 __user *)first;
 	rb->futex.time = ktime_add_safe(ktime_get(), remaining_ns);
+	arch_set_restart_data(rb);
 	/* The fields before the function that reads them: the module's exit looks from outside. */
 	smp_store_release(&rb->fn, cryo_timed_restart);
 }
@@ -193,6 +195,7 @@ long cryo_timed_restart(struct restart_block *rb)
 	 */
 	if (ret == -EINTR || ret == -ERESTARTNOHAND) {
 		rb->futex.val = nr;
+		arch_set_restart_data(rb);
 		/* As in cryo_timed_wait_arm(). */
 		smp_store_release(&rb->fn, cryo_timed_restart);
 		ret = -ERESTART_RESTARTBLOCK;

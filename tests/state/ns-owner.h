@@ -9,10 +9,12 @@
 #include "crtest.h"
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,10 +77,10 @@ static inline void wait_for_stage(unsigned int stage)
 		crt_sleep_ms(1);
 }
 
-/* Of the child: @its work, and then what is asked of it. */
-static void begin_child(void (*its)(void))
+/* Of the child, forked by clone(2) with @flags: @its work, and then what is asked of it. */
+static void begin_child_in(unsigned long flags, void (*its)(void))
 {
-	child = (pid_t)CRT_SYS(fork());
+	child = (pid_t)CRT_SYS(syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
 	if (child)
 		return;
 	its();
@@ -90,6 +92,11 @@ static void begin_child(void (*its)(void))
 		crt_sleep_ms(10);
 	}
 	_exit(0);
+}
+
+static inline void begin_child(void (*its)(void))
+{
+	begin_child_in(0, its);
 }
 
 static inline void enter_of(pid_t pid, const char *kind, int type)

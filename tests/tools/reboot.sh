@@ -25,7 +25,7 @@ set_back() # [sleep|boot]
 	begin=$SECONDS
 	check "it goes on" goes_on
 	check "... soon" test $((SECONDS - begin)) -lt 9
-	check "cr_restart warns" grep -qF "absolute timeouts computed before the checkpoint expire that much later (--time-ns continues the clock)" err
+	check "cr_restart warns" grep -qF "absolute timeouts that were computed before, and are waited for later, expire that much later (--time-ns continues the clock)" err
 	kill -9 "$pid"
 	wait_for is_gone "$pid"
 	while goes_on 0.1; do :; done

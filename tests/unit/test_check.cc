@@ -111,9 +111,9 @@ TEST("obstacles: a clock that has gone back") {
   const Findings behind = findings({});
   CHECK_EQ(behind.warnings.size(), 1U);
   CHECK_EQ(behind.warnings.empty() ? "" : behind.warnings.front(),
-           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: absolute timeouts computed "
-           "before the checkpoint "
-           "expire that much later (a restart by root with --time-ns continues the clock)");
+           "CLOCK_MONOTONIC is 3600 s behind where it was at the checkpoint: absolute timeouts that were "
+           "computed before, and are waited for later, expire that much later (a restart by root with "
+           "--time-ns continues the clock)");
   RestartOptions options;
   options.time_namespace = true;
   CHECK(findings(options).warnings.empty());

@@ -313,6 +313,8 @@ TEST("tree: who is in a time namespace for children is forked between those befo
   context.processes[1].namespaces.ipc = 9;
   context.processes[2].namespaces.time = context.processes[2].namespaces.time_for_children = 8;
   context.processes[2].namespaces.uts = 7;
+  CHECK(!plan_tree(context, {}).problems.empty());  // 11 would not get back to its own
+  context.processes[1].namespaces.uts = 7;
   const TreePlan plan = plan_tree(context, {});
   CHECK(plan.problems.empty());
   const std::size_t halfway = step_of(plan, TreeStep::Kind::kHalfway, 11);

@@ -107,6 +107,10 @@ Source Source::look_at(int fd, std::string name, bool by_name) {
   return source;
 }
 
+bool Source::may_unpack(int fd) {
+  return g_advice.empty() || untrusted_writer(look_at(fd, {}, true).file_).empty();
+}
+
 void Source::refuse_untrusted() const {
   const std::string why = g_advice.empty() ? std::string() : untrusted_writer(file_);
   if (!why.empty()) fail(EPERM, "{} {}, and would have to be unpacked: {}", name_, why, g_advice);

@@ -26,6 +26,8 @@ class Source {
   // grows to would take the caller's room.  Nor is such a FIFO opened.  EPERM, with `advice` behind the
   // reason.
   static void refuse_untrusted_copies(std::string advice);
+  // Whether that is so of the regular file `fd`: false, it is not unpacked.  Throws Error.
+  [[nodiscard]] static bool may_unpack(int fd);
   // Bytes that outlive the Source; fd() is -1. For tests.
   [[nodiscard]] static Source from_memory(std::span<const std::byte> bytes, std::string name);
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -40,10 +39,10 @@ bool may_be_context(const std::string& path) {
   const ssize_t got = ::pread(fd.get(), start.data(), start.size(), 0);
   if (got <= 0) return false;
   const std::span<const std::byte> read = std::span(start).first(static_cast<std::size_t>(got));
-  // By its name, where it is damaged; and where it is another user's, which root does not decompress.
-  struct stat status;
-  const bool own = ::fstat(fd.get(), &status) == 0 && (::geteuid() != 0 || status.st_uid == 0);
-  if (is_zstd(read)) return (own ? holds_context(fd.get()) : std::nullopt).value_or(path.ends_with(".zst"));
+  // By its name, where it is damaged, or root does not unpack it.
+  if (is_zstd(read))
+    return (Source::may_unpack(fd.get()) ? holds_context(fd.get()) : std::nullopt)
+        .value_or(path.ends_with(".zst"));
   return read.size() == start.size() && std::memcmp(start.data(), CRYO_MAGIC, start.size()) == 0;
 }
 

@@ -215,8 +215,8 @@ struct cryo_system {
 #define CRYO_PROC_ZOMBIE		(1U << 6)	/* has exited, not waited for: this section is all there is of it */
 #define CRYO_PROC_CONSENTED		(1U << 7)	/* CRYO_IOC_CONSENT: its user may checkpoint it, Yama or not */
 #define CRYO_PROC_STOP_WAITED		(1U << 8)	/* with STOPPED: its parent has waited for that (waitid(2), WSTOPPED) */
-#define CRYO_PROC_STOP_BEGUN		(1U << 10)	/* with STOPPED: SIGSTOP pending, or not all threads stopped: its parent has not been notified */
 #define CRYO_PROC_CONTINUED		(1U << 9)	/* by SIGCONT, and its parent has not waited for that (WCONTINUED) */
+#define CRYO_PROC_STOP_BEGUN		(1U << 10)	/* with STOPPED: SIGSTOP pending, or not all threads stopped: its parent has not been notified */
 
 struct cryo_process {
 	__s32 pid;			/* thread group id, in the requester's pid namespace, like all pids here */

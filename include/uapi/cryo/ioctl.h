@@ -474,9 +474,9 @@ struct cryo_ckpt_device {
 #define CRYO_RESUME_DUMPABLE		(1U << 5)	/* with LEADER: PR_SET_DUMPABLE of 1, when
 							 * @unmap_* is gone */
 /*
- * With LEADER, and a signal that stops in @signal (EINVAL: it is none): its parent has been notified
- * of that by SIGCHLD, and is not notified again: @signal is not sent, and all threads stop whatever
- * the process does about it ...
+ * With LEADER, and a signal that stops in @signal (EINVAL: it is none): its parent has been
+ * notified of that by SIGCHLD, and is not notified again: @signal is not sent, and all threads stop
+ * whatever the process does about it ...
  */
 #define CRYO_RESUME_STOP_TOLD		(1U << 6)
 #define CRYO_RESUME_STOP_WAITED		(1U << 7)	/* ... and it has waited for it, too */

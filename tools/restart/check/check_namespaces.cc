@@ -179,8 +179,8 @@ void check_clock(const Context& context, const Creds& own, Findings& findings) {
       static_cast<std::int64_t>(context.system.monotonic_ns) - now_on(CLOCK_MONOTONIC);
   if (behind < kSecond || std::none_of(context.processes.begin(), context.processes.end(), is_on_it)) return;
   findings.warning(
-      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: absolute timeouts computed before the "
-      "checkpoint expire that much later ({} continues the clock)",
+      "CLOCK_MONOTONIC is {} s behind where it was at the checkpoint: absolute timeouts that were "
+      "computed before, and are waited for later, expire that much later ({} continues the clock)",
       behind / kSecond, capable(own, CAP_SYS_ADMIN) ? "--time-ns" : "a restart by root with --time-ns");
 }
 

@@ -13,7 +13,8 @@ namespace cryo {
 
 int wait_for_end(pid_t child) {
   using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> first_stop;
+  constexpr std::chrono::seconds kApart(5);  // stops that belong together
+  std::optional<Clock::time_point> first_stop, last_stop;
   bool given_up = false;
   for (int status = 0;;) {
     if (::waitpid(child, &status, __WALL | WUNTRACED) < 0) {
@@ -23,8 +24,10 @@ int wait_for_end(pid_t child) {
         fail(ETIMEDOUT, "a helper process of the restart has been stopped again and again (SIGSTOP)");
       return status;
     } else {
-      if (!first_stop) first_stop = Clock::now();
-      given_up = Clock::now() - *first_stop > kPatience;
+      const auto now = Clock::now();
+      if (!last_stop || now - *last_stop > kApart) first_stop = now;
+      last_stop = now;
+      given_up = now - *first_stop > kPatience;
       ::kill(child, given_up ? SIGKILL : SIGCONT);
     }
   }

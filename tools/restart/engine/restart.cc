@@ -138,6 +138,7 @@ class Restart::Attempt {
   [[nodiscard]] std::size_t node_behind(pid_t door) const;
   void check_children();
   [[nodiscard]] bool check_all();
+  [[nodiscard]] bool go_on(pid_t pid) const;
   [[nodiscard]] bool continue_doors();
   void check_end(std::size_t node, pid_t pid);
   void check_time(bool stopped);
@@ -325,6 +326,7 @@ void Restart::Attempt::check_children() {
     const bool process = node != kMaker && plan_.nodes[node].process != TreeNode::kHelper;
     if (!well || process) fail_dead(*info);
     if (node != kMaker) report_.places()[node].pid = 0;
+    if (behind != kMaker) report_.places()[behind].door = 0;
   }
 }
 
@@ -338,6 +340,19 @@ void Restart::Attempt::check_end(std::size_t node, pid_t pid) {
   fail(EIO, "pid {} exited unexpectedly {}", pid, describe_progress(read_step(report_.slots()[node])));
 }
 
+// One that is stopped. Its number may be a stranger's by now: whose parent is none of the restart's.
+bool Restart::Attempt::go_on(pid_t pid) const {
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process || life_of(pid) != Life::kStopped) return false;
+  const pid_t parent = parent_pid_of(pid);
+  const auto places = report_.places();
+  const bool ours = parent == ::getpid() || (parent > 0 && parent == children_.living_maker()) ||
+                    std::any_of(places.begin(), places.end(), [parent](const Place& place) {
+                      return parent > 0 && (place.pid == parent || place.door == parent);
+                    });
+  return ours && ::syscall(SYS_pidfd_send_signal, process.get(), SIGCONT, nullptr, 0) == 0;
+}
+
 // True: one had been stopped.
 bool Restart::Attempt::continue_doors() {
   bool stopped = false;
@@ -345,7 +360,7 @@ bool Restart::Attempt::continue_doors() {
     Place& place = report_.places()[node];
     const pid_t door = __atomic_load_n(&place.door, __ATOMIC_ACQUIRE);
     const Life life = door <= 0 ? Life::kRuns : life_of(door);
-    if (life == Life::kStopped) stopped = ::kill(door, SIGCONT) == 0;
+    if (life == Life::kStopped) stopped |= go_on(door);
     if (life != Life::kEnded) continue;
     if (__atomic_load_n(&report_->failed, __ATOMIC_ACQUIRE)) fail_reported();
     if (__atomic_load_n(&place.pid, __ATOMIC_ACQUIRE) == 0)
@@ -363,7 +378,7 @@ bool Restart::Attempt::check_all() {
   bool stopped = continue_doors();
   const auto look_at = [&](pid_t pid) {
     const Life life = life_of(pid);
-    if (life == Life::kStopped) stopped |= ::kill(pid, SIGCONT) == 0;
+    if (life == Life::kStopped) stopped |= go_on(pid);
     return life;
   };
   if (const pid_t maker = children_.living_maker(); maker > 0) (void)look_at(maker);
@@ -434,7 +449,7 @@ pid_t Restart::Attempt::pid_of(const Process& process) const {
 
 // The maker and forks that got a wrong pid: they have ended or are about to.
 void Restart::Attempt::take_away_others(pid_t root) {
-  if (root != maker_) take_away(maker_);
+  if (const pid_t maker = children_.living_maker(); maker > 0 && root != maker) take_away(maker);
   // The pid of one that has been waited for may be that of a process of the job by now.
   for (const Stray& stray : strays_of(report_.ledger()))
     if (node_of(stray.pid) == kMaker) take_away(stray.pid);

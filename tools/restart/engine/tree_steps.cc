@@ -237,6 +237,7 @@ void TreeRunner::create_through_door(std::size_t node, const ForkRequest& reques
 // In the process between. Returns in its child.
 void TreeRunner::fork_in(std::uint32_t owner, std::size_t node, const ForkRequest& request) {
   if (in_.pid == 0) places_[node].door = ::getpid();
+  in_ = at_birth(in_);
   // What its child has from above that.
   const std::size_t process = input_.plan.nodes[node].process;
   const Process& saved = input_.context.processes[process];
@@ -380,9 +381,12 @@ void TreeRunner::await(std::size_t node) {
                     : in_.pid == 0 ? places_[node].pid
                                    : number(input_.plan.nodes[node].pid);
   siginfo_t info{};
-  while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | __WALL | (helper ? 0 : WNOWAIT)) != 0)
+  while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | __WALL | WNOWAIT) != 0)
     if (errno != EINTR) fail_errno("cannot wait for pid {}", places_[node].pid);
-  if (helper) places_[node].pid = 0;
+  if (helper) {
+    places_[node].pid = 0;  // while the number is still its own
+    ::waitpid(pid, nullptr, __WALL);
+  }
   const std::size_t process = input_.plan.nodes[node].process;
   forget(helper ? input_.plan.nodes[node].exit_signal : input_.context.processes[process].head.exit_signal);
 }

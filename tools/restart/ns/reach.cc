@@ -39,8 +39,14 @@ namespace {
 bool can_make_time(const Context& context, const cryo_namespaces& from, const cryo_namespaces& to) {
   const std::uint32_t id = to.time_for_children;
   if (id == to.time || (id == from.time_for_children && to.time == from.time)) return true;
-  return id != 0 && id != from.time_for_children && is_below(context, to.user, owner_of(context, id)) &&
-         is_below(context, owner_of(context, id), from.user);
+  if (id == 0 || id == from.time_for_children || !is_below(context, to.user, owner_of(context, id)) ||
+      !is_below(context, owner_of(context, id), from.user))
+    return false;
+  // To enter one that is owned farther down comes later, and would undo it.
+  for (std::uint32_t user = to.user; to.time != from.time && user != owner_of(context, id);
+       user = owner_of(context, user))
+    if (is_below(context, owner_of(context, to.time), user)) return false;
+  return true;
 }
 
 }  // namespace

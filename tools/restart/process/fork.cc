@@ -231,4 +231,11 @@ Life life_of(pid_t pid) {
   return state == 'T' ? Life::kStopped : Life::kRuns;
 }
 
+pid_t parent_pid_of(pid_t pid) {
+  const std::string line = read_proc(fmt::format("{}/stat", pid));
+  pid_t parent = 0;
+  const char* fields = line.c_str() + std::min(line.size(), line.rfind(')') + 1);
+  return std::sscanf(fields, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
 }  // namespace cryo

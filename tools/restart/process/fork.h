@@ -47,6 +47,7 @@ void leave_to_waiter(const ForkRequest& request, pid_t stray);
 // moment.
 enum class Life { kRuns, kStopped, kEnded };
 [[nodiscard]] Life life_of(pid_t pid);
+[[nodiscard]] pid_t parent_pid_of(pid_t pid);  // 0: it is gone
 
 // Puts the cursor back where somebody died who had moved it, of whatever restart.
 void restore_cursor(int device_fd);

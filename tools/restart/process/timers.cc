@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "restart/process/timers.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/units.h"
 
@@ -34,7 +36,7 @@ cryo_restart_block after_reboot(cryo_restart_block wait, const cryo_system& syst
   const bool waits_for_ever = wait.time_ns == INT64_MAX;
   if (waits_for_ever || now_on(clock) >= saved) return wait;
   wait.time_flags |= CRYO_TIME_REMAINING;
-  wait.time_ns -= saved;
+  wait.time_ns = std::max<std::int64_t>(wait.time_ns, 0) - saved;
   return wait;
 }
 

@@ -357,7 +357,7 @@ std::optional<cryo_namespaces> TreePlanner::halfway(std::size_t process, const c
   there.user = user;
   there.time = own.time;
   there.time_for_children = own.time_for_children;
-  if (out_of_reach(context_, from, there)) return {};
+  if (out_of_reach(context_, from, there) || out_of_reach(context_, there, own)) return {};
   return there;
 }
 

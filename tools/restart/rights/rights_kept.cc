@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "restart/stub/stub.h"
 
@@ -76,7 +77,7 @@ bool RightsKept::take(const Rights& rights, Extent extent) {
   return true;
 }
 
-void RightsKept::restore() const {
+void RightsKept::restore() {
   // Nothing of it can fail: all of it was so before, and the capabilities are still permitted.
   bool good = set_capabilities(before_.permitted, before_.permitted, before_.inheritable);
   if (other_ids_) {  // those that have no number in a user namespace cannot be set
@@ -92,7 +93,7 @@ void RightsKept::restore() const {
   }
   good &= set_capabilities(before_.effective, before_.permitted, before_.inheritable);
   if (!good) ::_exit(stub::kFailureStatus);
-  if (!for_good_) remember_thread_credentials(before_);
+  if (!for_good_) remember_thread_credentials(std::move(before_));
   steady_->steady();
 }
 

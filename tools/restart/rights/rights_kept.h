@@ -31,7 +31,7 @@ class RightsKept {
 
  private:
   [[nodiscard]] bool set_all(const Rights& rights, const OwnIds& ids) const;
-  void restore() const;
+  void restore();
   ThreadCredentials before_;
   std::optional<SteadyProcess> steady_;
   bool for_good_ = false;
