@@ -66,8 +66,7 @@ struct NamesState {
   }
 };
 
-// Not inlined: gcc 12 takes the address, which the destructor takes away, for one that is left behind.
-[[gnu::noinline]] NamesOf::NamesOf() : process_(kOwn), outer_(g_current) {
+NamesOf::NamesOf() : process_(kOwn), outer_(g_current) {
   g_current = this;
 }
 

@@ -56,7 +56,8 @@ class NamesOf {
   friend struct NamesState;
   friend class OwnNames;
   friend class NamesToCheck;
-  NamesOf();
+  // Not inlined: gcc 12 takes the address, which the destructor takes away, for one that is left behind.
+  [[gnu::noinline]] NamesOf();
   std::size_t process_;
   std::vector<Rights> rights_;  // empty: the caller's own
   const NamesOf* outer_;
