@@ -17,20 +17,6 @@
 #include "lib/locked_task.h"
 #include "syscalls/clocks.h"
 
-s64 cryo_now_on(u32 clockid)
-{
-	switch (clockid) {
-	case CLOCK_REALTIME:
-		return ktime_get_real_ns();
-	case CLOCK_BOOTTIME:
-		return ktime_get_boottime_ns();
-	case CLOCK_TAI:
-		return ktime_get_clocktai_ns();
-	default:
-		return ktime_get_ns();
-	}
-}
-
 s64 cryo_ahead_of_machine(struct task_struct *task, u32 clockid)
 {
 	const struct nsproxy *its;

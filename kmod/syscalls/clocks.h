@@ -8,14 +8,6 @@
 struct task_struct;
 
 /**
- * cryo_now_on() - the time on a clock of the machine
- * @clockid: CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI; any other stands for CLOCK_MONOTONIC
- *
- * Return: nanoseconds.
- */
-s64 cryo_now_on(u32 clockid);
-
-/**
  * cryo_ahead_of_machine() - by how much a clock of a task is ahead of the machine's
  * @task: the task, whose time namespace is asked
  * @clockid: the clock

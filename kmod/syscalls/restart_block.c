@@ -23,6 +23,7 @@
 
 #include "capture/capture.h"
 #include "compat/futex.h"
+#include "compat/hrtimer.h"
 #include "compat/ksym.h"
 #include "compat/restart_block.h"
 #include "cryo_arch.h"
@@ -50,7 +51,7 @@ static void save_nanosleep(struct task_struct *task, const struct restart_block 
 		return;
 	}
 	out->restart.time_flags = CRYO_TIME_REMAINING;
-	out->restart.time_ns = rb->nanosleep.expires - cryo_now_on(clock);
+	out->restart.time_ns = rb->nanosleep.expires - cryo_clock_now(clock);
 	out->restart.uaddr = (unsigned long)rb->nanosleep.rmtp;
 }
 
@@ -71,7 +72,7 @@ static void save_futex(struct task_struct *task, const struct restart_block *rb,
 						       cryo_ahead_of_machine(task, clock));
 	} else {
 		out->restart.time_flags = CRYO_TIME_REMAINING;
-		out->restart.time_ns -= cryo_now_on(clock);
+		out->restart.time_ns -= cryo_clock_now(clock);
 	}
 }
 
@@ -149,7 +150,7 @@ static u64 expiry(const struct cryo_restart_block *rb, u32 clockid)
 	if (!(rb->time_flags & CRYO_TIME_REMAINING))
 		return cryo_shift_time(max_t(s64, rb->time_ns, 0),
 				       -cryo_ahead_of_machine(current, clockid));
-	return ktime_add_safe(cryo_now_on(clockid), max_t(s64, rb->time_ns, 0));
+	return ktime_add_safe(cryo_clock_now(clockid), max_t(s64, rb->time_ns, 0));
 }
 
 static void set_poll(struct restart_block *rb, const struct cryo_restart_block *in)
