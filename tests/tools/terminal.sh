@@ -78,11 +78,14 @@ env --default-signal=INT script -qfc "bash --norc -i" /dev/null <keys >screen 2>
 started+=("$!" "$pid")
 printf 'cr_restart --restore-pgid --truncate %s/ctx </dev/null >/dev/null 2>&1 &\n' "$PWD" >&9
 check "a job in the background" wait_for exists out
-check "... does not have the terminal" eval '[ "$(ps -o tpgid= -p "$pid" | tr -d " ")" != "$pid" ]'
+foreground() { ps -o tpgid= -p "$pid" | tr -d " "; }
+shell=$(foreground)
+check "... does not have the terminal" eval '[ "$shell" != "$pid" ]'
 printf 'fg\n' >&9
-sleep 1
-printf '\003' >&9
-check "... brought to the foreground, and ended from the keyboard" wait_for is_gone "$pid"
+check "... is brought to the foreground" wait_for eval '[ "$(foreground)" != "$shell" ]'
+# More than once: a shell goes on whose command was about to end by itself.
+interrupted() { printf '\003' >&9; is_gone "$pid"; }
+check "... and ended from the keyboard" wait_for interrupted
 err=$(cat -v screen)
 exec 9<&-
 end_processes
