@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The options of a command, in one table: getopt_long(3) and --help take them from there, completion in the
-// shell from
-// --help, and tests/lint/options compares the manual page.
+// shell from --help, and man/option-tags the tags of the manual page's entries, whose texts are its own.
 #pragma once
 
 #include <getopt.h>
