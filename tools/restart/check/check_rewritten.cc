@@ -38,9 +38,9 @@ class RewrittenChecker {
  private:
   [[nodiscard]] bool concerns(const File& file, const FileUse& use) const;
   void check_inode(const Inode& inode, const WrittenFile& written);
-  [[nodiscard]] bool goes_on_inside(const Inode& inode, const struct stat& now) const;
-  void report_anew(const Inode& inode, const WrittenFile& written, const struct stat& now);
-  void report_in_place(const Inode& inode, const struct stat& now);
+  [[nodiscard]] bool goes_on_inside(const Inode& inode, const FileNow& now) const;
+  void report_anew(const Inode& inode, const WrittenFile& written, const FileNow& now);
+  void report_in_place(const Inode& inode, const FileNow& now);
 
   const Context& context_;
   const RestartOptions& options_;
@@ -52,9 +52,10 @@ class RewrittenChecker {
 
 // Also of one that has been put back from a backup, or by a clock that was wrong. Not all file systems keep
 // fractions of a second.
-bool is_modified_since(const cryo_inode& before, const struct stat& now) {
+bool is_modified_since(const cryo_inode& before, const FileNow& now) {
   const auto then = static_cast<time_t>(before.mtime_sec);
-  return now.st_mtim.tv_sec != then || now.st_mtim.tv_nsec > static_cast<long>(before.mtime_nsec);
+  const statx_timestamp& modified = now.stat().stx_mtime;
+  return modified.tv_sec != then || modified.tv_nsec > before.mtime_nsec;
 }
 
 // What cr_restart itself has open is shared with it, and not cut; what is another file is reported as such.
@@ -68,21 +69,20 @@ bool RewrittenChecker::concerns(const File& file, const FileUse& use) const {
 }
 
 // Would the job write where it was?
-bool RewrittenChecker::goes_on_inside(const Inode& inode, const struct stat& now) const {
+bool RewrittenChecker::goes_on_inside(const Inode& inode, const FileNow& now) const {
   const auto found = findings_.other_uses.find(inode.id);
   const OtherUse* const other = found == findings_.other_uses.end() ? nullptr : &found->second;
   return std::any_of(uses_.begin(), uses_.end(), [&](const auto& entry) {
     const File& file = context_.file(entry.first);
     return file.head.inode == inode.id && concerns(file, entry.second) &&
            (static_cast<int>(file.head.flags) & O_APPEND) == 0 &&
-           output_place(context_, outputs_, file, entry.second, other,
-                        static_cast<std::uint64_t>(now.st_size)) == OutputPlace::kSaved;
+           output_place(context_, outputs_, file, entry.second, other, now.stat().stx_size) ==
+               OutputPlace::kSaved;
   });
 }
 
-void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& written, const struct stat& now) {
-  const std::string text =
-      fmt::format("{}: {}", who_, rewritten_text(inode, static_cast<std::uint64_t>(now.st_size)));
+void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& written, const FileNow& now) {
+  const std::string text = fmt::format("{}: {}", who_, rewritten_text(inode, now.stat().stx_size));
   // What is there stays, and new output comes after it; or so the caller wants it.
   const bool stays = tail_of(context_, outputs_, options_, *written.file) == Tail::kStays &&
                      (options_.tails == Tails::kStay || !goes_on_inside(inode, now));
@@ -100,11 +100,12 @@ void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& writte
   }
 }
 
-void RewrittenChecker::report_in_place(const Inode& inode, const struct stat& now) {
+void RewrittenChecker::report_in_place(const Inode& inode, const FileNow& now) {
   if (options_.changed_files == ChangedFiles::kIgnore) return;
-  const bool fraction = now.st_mtim.tv_sec == inode.head.mtime_sec;
+  const statx_timestamp& modified = now.stat().stx_mtime;
+  const bool fraction = modified.tv_sec == inode.head.mtime_sec;
   findings_.warning("{}: modified {} (was {}): what has been overwritten in it since is not undone", who_,
-                    time_text(now.st_mtim.tv_sec, fraction, now.st_mtim.tv_nsec),
+                    time_text(modified.tv_sec, fraction, modified.tv_nsec),
                     time_text(inode.head.mtime_sec, fraction, inode.head.mtime_nsec));
 }
 
@@ -114,11 +115,11 @@ void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& writte
   const std::string path = options_.relocations.apply(*outer);
   const NamesToCheck theirs(context_, written.use->processes, *written.file);
   const UniqueFd place = names::open(path, O_PATH);
-  struct stat now;
-  if (!place || ::fstat(place.get(), &now) != 0 || !S_ISREG(now.st_mode) || is_made_up(inode.head) ||
-      is_other_file(options_.relocations, *written.file, inode, place.get()))
+  const FileNow now(place.get());
+  if (!now.is_known() || !S_ISREG(now.stat().stx_mode) || is_made_up(inode.head) ||
+      is_other_file(options_.relocations, *written.file, inode, now))
     return;
-  const auto size = static_cast<std::uint64_t>(now.st_size);
+  const std::uint64_t size = now.stat().stx_size;
   const bool modified = is_modified_since(inode.head, now);
   if (size < inode.head.size || (size == inode.head.size && !modified)) return;
   who_ = fmt::format("pid {}: descriptor {} ({})", context_.processes[written.use->process].head.pid,

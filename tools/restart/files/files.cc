@@ -48,10 +48,11 @@ class FileMaker {
   [[nodiscard]] std::size_t first_writer(const File& file);
   [[nodiscard]] int own_number(const File& file, const FileUse& use) const;
   [[nodiscard]] UniqueFd taken_over(const File& file, const FileUse& use);
-  void write_on(const File& file, const FileUse& use, int fd) const;
+  void continue_output(const File& file, const FileUse& use, int fd);
+  void write_on(const File& file, const FileUse& use, int fd, std::uint64_t size) const;
   [[nodiscard]] std::string name_outside(const File& file, int fd) const;
   [[nodiscard]] UniqueFd known_end(const File& file, const Inode& inode, int fd) const;
-  void see_to_tail(const File& file, const FileUse& use, int fd);
+  void see_to_tail(const File& file, int fd, std::uint64_t size);
   void settle_owners_and_modes();
 
   FileRestoreInput& input_;
@@ -90,14 +91,10 @@ UniqueFd FileMaker::taken_over(const File& file, const FileUse& use) {
 
 // Behind what somebody else has written there meanwhile, and writes from now on: a log.  Who reads or seeks
 // has places of his own.  What is going to be cut has its end where it was, but not yet.
-void FileMaker::write_on(const File& file, const FileUse& use, int fd) const {
-  if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty()) return;
+void FileMaker::write_on(const File& file, const FileUse& use, int fd, std::uint64_t size) const {
   const OtherUse* other = other_use(input_.other_uses, file);
-  struct stat now;
   if (other != nullptr && other->context) return;
-  if (::fstat(fd, &now) != 0) fail_errno("{}", file.path);
-  const OutputPlace place =
-      output_place(input_.context, outputs_, file, use, other, static_cast<std::uint64_t>(now.st_size));
+  const OutputPlace place = output_place(input_.context, outputs_, file, use, other, size);
   if (place == OutputPlace::kSaved) return;
   if ((!store_.cut.contains(file.head.inode) && ::lseek(fd, 0, SEEK_END) < 0) ||
       (place == OutputPlace::kAppends && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_APPEND) != 0))
@@ -153,13 +150,10 @@ UniqueFd FileMaker::known_end(const File& file, const Inode& inode, int fd) cons
 }
 
 // What has come since the checkpoint to a file that is the job's.
-void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
-  if (!is_output(file, use) || !file.redirected.empty()) return;
+void FileMaker::see_to_tail(const File& file, int fd, std::uint64_t size) {
   const Inode& inode = input_.context.inode(file.head.inode);
   const Tail tail = tail_of(input_.context, outputs_, input_.options, file);
-  struct stat now;
-  if (tail == Tail::kStays || uncut_.contains(inode.id) || ::fstat(fd, &now) != 0 ||
-      static_cast<std::uint64_t>(now.st_size) <= inode.head.size ||
+  if (tail == Tail::kStays || uncut_.contains(inode.id) || size <= inode.head.size ||
       is_other_file(input_.options.relocations, file, inode, fd) || store_.cut.contains(inode.id))
     return;
   UniqueFd from = known_end(file, inode, fd);
@@ -171,6 +165,14 @@ void FileMaker::see_to_tail(const File& file, const FileUse& use, int fd) {
   cut.file = file.id;
   if (cut.from) cut.from = input_.descriptors.park(std::move(cut.from));
   if (cut.to) cut.to = input_.descriptors.park(std::move(cut.to));
+}
+
+void FileMaker::continue_output(const File& file, const FileUse& use, int fd) {
+  struct stat now;
+  if (!is_output(file, use) || !file.redirected.empty()) return;
+  if (::fstat(fd, &now) != 0) fail_errno("cannot stat {}", file.path);
+  see_to_tail(file, fd, static_cast<std::uint64_t>(now.st_size));
+  write_on(file, use, fd, static_cast<std::uint64_t>(now.st_size));
 }
 
 UniqueFd FileMaker::open(const File& file, const FileUse& use) {
@@ -189,8 +191,7 @@ void set_state(const File& file, int fd) {
   const int flags = static_cast<int>(file.head.flags);
   if (flags & O_PATH) return;
   if (kind != nullptr && kind->has_position) {
-    const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
-    if (seekable && ::lseek(fd, static_cast<off_t>(file.head.pos), SEEK_SET) < 0)
+    if (::lseek(fd, static_cast<off_t>(file.head.pos), SEEK_SET) < 0 && ::lseek(fd, 0, SEEK_CUR) >= 0)
       fail_errno("{}: cannot go to offset {}", file.path, file.head.pos);
   }
   const int now = ::fcntl(fd, F_GETFL);
@@ -290,8 +291,7 @@ FileStore FileMaker::make() {
     if (!fd) {
       fd = open(file, use);
       set_state(file, fd.get());
-      see_to_tail(file, use, fd.get());
-      write_on(file, use, fd.get());
+      continue_output(file, use, fd.get());
       if (is_nameless(file) && file.head.inode != 0) nameless_.emplace(file.head.inode, id);
     }
     store_.fds.emplace(id, put_away(id, std::move(fd)));

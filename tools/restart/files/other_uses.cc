@@ -42,6 +42,10 @@ Identification identification(const struct stat& status) {
   return {status.st_dev, status.st_ino};
 }
 
+Identification identification(const FileNow& now) {
+  return {now.dev(), now.stat().stx_ino};
+}
+
 // One of the files that are asked about.
 struct SharedOutput {
   std::uint32_t inode;
@@ -110,7 +114,7 @@ class Finder {
 
  private:
   void look_at(const File& file, const FileUse& use);
-  [[nodiscard]] bool asks_about(const File& file, const FileUse& use, int place) const;
+  [[nodiscard]] bool asks_about(const File& file, const FileUse& use, const FileNow& now) const;
   void look_for_writers();
   void scan();
   void scan(pid_t pid, const std::map<pid_t, int>& relatives);
@@ -134,7 +138,7 @@ bool may_write(const File& file, const FileUse& use) {
   return (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
-bool Finder::asks_about(const File& file, const FileUse& use, int place) const {
+bool Finder::asks_about(const File& file, const FileUse& use, const FileNow& now) const {
   constexpr int kStandard[3] = {0, 1, 2};
   const Inode& inode = context_.inode(file.head.inode);
   const auto output = outputs_of_job_.find(inode.id);
@@ -142,7 +146,7 @@ bool Finder::asks_about(const File& file, const FileUse& use, int place) const {
   const bool cut =
       options_.tails == Tails::kAside || (options_.tails == Tails::kDefault && !output->second.all_append);
   return cut && own_output(file, inode, use, kStandard) < 0 &&
-         !is_other_file(options_.relocations, file, inode, place);
+         !is_other_file(options_.relocations, file, inode, now);
 }
 
 void Finder::look_at(const File& file, const FileUse& use) {
@@ -152,13 +156,13 @@ void Finder::look_at(const File& file, const FileUse& use) {
   if (!S_ISREG(inode.head.mode) || !outer) return;
   const NamesToCheck theirs(context_, use.processes);
   const UniqueFd place = names::open(options_.relocations.apply(*outer), O_PATH);
-  struct stat now;
-  if (!place || ::fstat(place.get(), &now) != 0 || !S_ISREG(now.st_mode)) return;
+  const FileNow now(place.get());
+  if (!now.is_known() || !S_ISREG(now.stat().stx_mode)) return;
   if (contexts_.contains(identification(now))) {
     found_[inode.id].context = true;
     return;
   }
-  if (!asks_about(file, use, place.get())) return;
+  if (!asks_about(file, use, now)) return;
   const auto [output, added] = outputs_.try_emplace(identification(now), SharedOutput{inode.id, {}, {}});
   if (added)
     output->second.reader =

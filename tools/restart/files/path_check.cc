@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -28,23 +29,23 @@ class PathCheck {
 
  private:
   [[nodiscard]] bool is_written(const File& file, const FileUse& use) const;
-  void check_identity(const File& file, const Inode& inode);
+  void check_identity(const File& file, const Inode& inode, const FileNow& now);
   [[nodiscard]] bool check_other_use(const File& file, const Inode& inode, const FileUse& use,
-                                     const struct stat& now);
+                                     const FileNow& now);
   void check_context_output(const File& file, const FileUse& use);
   [[nodiscard]] std::string no_room_for(std::uint64_t start, std::uint64_t end);
   [[nodiscard]] bool overwrites(const File& file, const FileUse& use, std::uint64_t size) const;
   void say_stays(const File& file, bool in_place, std::uint64_t bytes, const std::string& aside);
-  void check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
-  void check_append_only(const File& file, const Inode& inode, const FileUse& use, const struct stat& now);
+  void check_tail(const File& file, const Inode& inode, const FileUse& use, const FileNow& now);
+  void check_append_only(const File& file, const Inode& inode, const FileUse& use, const FileNow& now);
   [[nodiscard]] bool take_own_output(const File& file, const FileUse& use);
-  void check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
-  void check_shorter(const File& file, const FileUse& use, const Inode& inode, const struct stat& now);
+  void check_size(const File& file, const FileUse& use, const Inode& inode, const FileNow& now);
+  void check_shorter(const File& file, const FileUse& use, const Inode& inode, const FileNow& now);
   [[nodiscard]] bool may_open_very_file(const File& file, int wanted) const;
   [[nodiscard]] bool is_taken_over(const File& file, const FileUse& use) const;
   void check_execution(const FileUse& use);
   void check_own_proc_file(const File& file, const FileUse& use);
-  void check_name(const File& file, const Inode& inode);
+  void check_name(const File& file, const Inode& inode, const FileNow& now);
 
   FileCheck& at_;
   UniqueFd place_;  // what is there, opened once (O_PATH)
@@ -82,9 +83,9 @@ bool PathCheck::is_written(const File& file, const FileUse& use) const {
 }
 
 // What is written to must not be somebody else's.
-void PathCheck::check_identity(const File& file, const Inode& inode) {
-  if (!is_other_file(at_.options.relocations, file, inode, place_.get())) return;
-  const std::string difference = difference_of(inode.head, place_.get());
+void PathCheck::check_identity(const File& file, const Inode& inode, const FileNow& now) {
+  if (!is_other_file(at_.options.relocations, file, inode, now)) return;
+  const std::string difference = difference_of(inode.head, now);
   switch (at_.options.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return at_.problem(
@@ -102,12 +103,12 @@ void PathCheck::check_identity(const File& file, const Inode& inode) {
 
 // What others in use of it make of it; true: it is not cut. Once for each inode.
 bool PathCheck::check_other_use(const File& file, const Inode& inode, const FileUse& use,
-                                const struct stat& now) {
+                                const FileNow& now) {
   const auto found = at_.findings.other_uses.find(inode.id);
   if (found == at_.findings.other_uses.end() || !is_output(file, use)) return false;
   if (!at_.state<ReportedTails>().inodes.insert(inode.id).second) return true;
   const OtherUse& other = found->second;
-  const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
+  const std::uint64_t size = now.stat().stx_size;
   if (size > inode.head.size)
     at_.findings.warning("pid {}: {}: {} bytes were added since the checkpoint and are kept, as {}", at_.pid,
                          at_.what, size - inode.head.size, describe(other));
@@ -173,15 +174,15 @@ void PathCheck::say_stays(const File& file, bool in_place, std::uint64_t bytes, 
 }
 
 // Where it is longer now. Once for each inode.
-void PathCheck::check_tail(const File& file, const Inode& inode, const FileUse& use, const struct stat& now) {
+void PathCheck::check_tail(const File& file, const Inode& inode, const FileUse& use, const FileNow& now) {
   if (check_other_use(file, inode, use, now)) return;
-  const std::uint64_t size = static_cast<std::uint64_t>(now.st_size);
+  const std::uint64_t size = now.stat().stx_size;
   const bool asked = at_.options.tails == Tails::kDefault || at_.options.tails == Tails::kAside;
   if (!is_output(file, use) || size <= inode.head.size || !asked || at_.findings.rewritten.contains(inode.id))
     return;
   const bool in_place = overwrites(file, use, size);
   if (!at_.state<ReportedTails>().inodes.insert(inode.id).second && !in_place) return;
-  if (is_other_file(at_.options.relocations, file, inode, place_.get())) return;
+  if (is_other_file(at_.options.relocations, file, inode, now)) return;
   const std::uint64_t more = size - inode.head.size;
   const std::string aside = aside_name(at_.path);
   if (tail_of(at_.context, at_.outputs, at_.options, file) == Tail::kStays)
@@ -205,13 +206,10 @@ void PathCheck::check_tail(const File& file, const Inode& inode, const FileUse& 
 
 // chattr +a: nobody opens it without O_APPEND any more, or cuts it.
 void PathCheck::check_append_only(const File& file, const Inode& inode, const FileUse& use,
-                                  const struct stat& now) {
-  struct ::statx more {};
-  if (!is_output(file, use) || !names::look(place_.get(), more) ||
-      (more.stx_attributes & STATX_ATTR_APPEND) == 0)
-    return;
+                                  const FileNow& now) {
+  if (!is_output(file, use) || (now.stat().stx_attributes & STATX_ATTR_APPEND) == 0) return;
   const bool cut = (at_.options.tails == Tails::kGo || at_.options.tails == Tails::kAside) &&
-                   static_cast<std::uint64_t>(now.st_size) > inode.head.size;
+                   now.stat().stx_size > inode.head.size;
   if ((file.head.flags & O_APPEND) == 0)
     at_.problem(
         EPERM,
@@ -230,39 +228,39 @@ bool PathCheck::take_own_output(const File& file, const FileUse& use) {
 }
 
 // What has been written cannot be written again without what was before it.
-void PathCheck::check_size(const File& file, const FileUse& use, const Inode& inode, const struct stat& now) {
+void PathCheck::check_size(const File& file, const FileUse& use, const Inode& inode, const FileNow& now) {
   if (!is_written(file, use)) return;
   if (take_own_output(file, use)) return;
   if (const auto other = at_.findings.other_uses.find(inode.id);
       other != at_.findings.other_uses.end() && other->second.context)
     return check_context_output(file, use);
   check_append_only(file, inode, use, now);
-  check_identity(file, inode);
+  check_identity(file, inode, now);
   check_tail(file, inode, use, now);
-  if (static_cast<std::uint64_t>(now.st_size) < inode.head.size) check_shorter(file, use, inode, now);
+  if (now.stat().stx_size < inode.head.size) check_shorter(file, use, inode, now);
 }
 
 // Cut by others, or by a restart of another job of theirs that had been asked to.
-void PathCheck::check_shorter(const File& file, const FileUse& use, const Inode& inode,
-                              const struct stat& now) {
+void PathCheck::check_shorter(const File& file, const FileUse& use, const Inode& inode, const FileNow& now) {
   const auto output = at_.outputs.find(inode.id);
   const char* others = output != at_.outputs.end() && output->second.outside != 0
                            ? ", and other processes had it open for writing, too"
                            : "";
   const auto other = at_.findings.other_uses.find(inode.id);
-  const OutputPlace place = output_place(at_.context, at_.outputs, file, use,
-                                         other == at_.findings.other_uses.end() ? nullptr : &other->second,
-                                         static_cast<std::uint64_t>(now.st_size));
+  const OutputPlace place =
+      output_place(at_.context, at_.outputs, file, use,
+                   other == at_.findings.other_uses.end() ? nullptr : &other->second, now.stat().stx_size);
   switch (at_.options.changed_files.value_or(ChangedFiles::kRefuse)) {
     case ChangedFiles::kRefuse:
       return at_.problem(ESTALE,
                          "the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}; "
                          "--changed-files=warn accepts it as is{}",
-                         now.st_size, inode.head.size, others, cut_text(at_.path), way_out(file, use));
+                         now.stat().stx_size, inode.head.size, others, cut_text(at_.path),
+                         way_out(file, use));
     case ChangedFiles::kWarn:
       return at_.findings.warning(
           "pid {}: {}: the file is shorter than at the checkpoint: it has {} bytes, and had {}{}{}", at_.pid,
-          at_.what, now.st_size, inode.head.size, others,
+          at_.what, now.stat().stx_size, inode.head.size, others,
           (file.head.flags & O_APPEND) != 0 || place != OutputPlace::kSaved
               ? ""
               : "; writes beyond its end will leave a hole");
@@ -325,35 +323,36 @@ void PathCheck::check_path(const File& file, const FileUse& use) {
   if (lies_in_own_proc(at_.context, at_.path) || thread_place(at_.context, file, at_.path))
     return check_own_proc_file(file, use);
   const Inode& inode = at_.context.inode(file.head.inode);
-  struct stat now;
   place_ = names::open(at_.path, O_PATH | (open_flags(file, use) & O_NOFOLLOW));
-  if (!place_ || ::fstat(place_.get(), &now) != 0) {
+  const FileNow now(place_.get());
+  if (!now.is_known()) {
     const int error = errno;
     if (take_own_output(file, use) || (error == EACCES && is_very_file(at_, file))) return;
     return at_.problem(error, "cannot be found: {}{}", way_error(error), way_out(file, use));
   }
-  if ((now.st_mode & S_IFMT) != (inode.head.mode & S_IFMT)) {
+  const mode_t type = now.stat().stx_mode & S_IFMT;
+  if (type != (inode.head.mode & S_IFMT)) {
     at_.problem(ESTALE, "is not a file of the same type as at the checkpoint");
     return;
   }
   // Numbers are given out anew at each boot: on request, the one of that name will do.
-  const bool device = (S_ISCHR(now.st_mode) || S_ISBLK(now.st_mode)) && !at_.options.device_policy(file.path);
-  if (device && now.st_rdev != inode.head.rdev)
+  const bool device = (S_ISCHR(type) || S_ISBLK(type)) && !at_.options.device_policy(file.path);
+  if (device && ::makedev(now.stat().stx_rdev_major, now.stat().stx_rdev_minor) != inode.head.rdev)
     at_.problem(ESTALE, "is not the same device as at the checkpoint");
-  if (S_ISREG(now.st_mode)) check_size(file, use, inode, now);
-  if (S_ISDIR(now.st_mode) || static_cast<int>(file.head.flags) & O_PATH) check_name(file, inode);
+  if (S_ISREG(type)) check_size(file, use, inode, now);
+  if (S_ISDIR(type) || static_cast<int>(file.head.flags) & O_PATH) check_name(file, inode, now);
   check_access(file, use);
   check_execution(use);
 }
 
 // Made again by the user, perhaps: it is not for what is in it.
-void PathCheck::check_name(const File& file, const Inode& inode) {
-  if (!is_other_file(at_.options.relocations, file, inode, place_.get()) ||
+void PathCheck::check_name(const File& file, const Inode& inode, const FileNow& now) {
+  if (!is_other_file(at_.options.relocations, file, inode, now) ||
       at_.options.changed_files == ChangedFiles::kIgnore)
     return;
   const std::string text =
       fmt::format("its name now refers to a different {} ({})",
-                  S_ISDIR(inode.head.mode) ? "directory" : "file", difference_of(inode.head, place_.get()));
+                  S_ISDIR(inode.head.mode) ? "directory" : "file", difference_of(inode.head, now));
   if (at_.options.changed_files == ChangedFiles::kRefuse)
     at_.problem(ESTALE,
                 "{}; --relocate={}={} declares it to be the right one, --changed-files=warn accepts it as is",

@@ -339,7 +339,6 @@ UniqueFd open_as_all(const std::vector<Rights>& rights, const Again& again) {
     fd = open_place(std::move(place), again);
   }
   if (!fd) return fd;
-  check_type(fd.get(), again);
   for (std::size_t i = 1; i < rights.size(); ++i)
     if (!opens_the_same(rights[i], fd.get(), again)) return {};
   return fd;
