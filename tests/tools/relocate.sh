@@ -90,4 +90,33 @@ started+=("$!" "$pid")
 check "... is in the new place" wait_for test -S new/sock
 check "... and only there" not exists old
 
+# In a mount namespace of the job's own: where it finds its log, and not where cr_restart does.
+fresh
+mkdir data view data/old
+chown -R "$user" .
+by_user unshare -Urm bash -c "mount --bind data view && cd view/old && exec $busy count 7>>log >/dev/null 2>&1" </dev/null &
+started+=("$!")
+wait_for test -s data/old/count
+pid=$(pgrep -n -u "$user" -x "${busy##*/}")
+started+=("$pid")
+rc=0
+err=$(by_user cr_checkpoint --kill -f "$PWD/ctx" "$pid" 2>&1) || rc=$?
+check "in a mount namespace: a checkpoint" eval 'status_is 0 && [ -z "$err" ]'
+wait_for is_gone "$pid"
+mv data/old data/new
+rc=0
+err=$(by_user cr_restart --check --relocate "$PWD/data/old=$PWD/data/new" ctx 2>&1) || rc=$?
+check "... the name outside: --check refuses" not status_is 0
+rc=0
+err=$(by_user cr_restart --relocate "$PWD/data/old=$PWD/data/new" ctx 2>&1) || rc=$?
+check "... so does a restart" not status_is 0
+rc=0
+err=$(by_user cr_restart --check --relocate "$PWD/view/old=$PWD/view/new" ctx 2>&1) || rc=$?
+check "... the name inside: --check finds nothing" status_is 0
+cp data/new/count before
+new_counts() { ! cmp -s data/new/count before; }
+by_user cr_restart --relocate "$PWD/view/old=$PWD/view/new" ctx >restart.out 2>&1 </dev/null &
+started+=("$!" "$pid")
+check "... it runs" wait_for new_counts
+
 done_testing

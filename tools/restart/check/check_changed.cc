@@ -113,11 +113,11 @@ void ChangeChecker::report(const Use& use, const std::string& path, const std::s
 }
 
 void ChangeChecker::compare(const Inode& inode, const Use& use) {
-  const std::optional<std::string> outer = outer_path(context_, *use.file);
+  const std::optional<std::string> outer = outer_path(context_, options_.relocations, *use.file);
   if (!outer || !S_ISREG(inode.head.mode) || (use.written && !use.mapped) ||
       inode.found == FileFound::kSameContents)
     return;
-  const std::string path = options_.relocations.apply(*outer);
+  const std::string& path = *outer;
   const NamesToCheck theirs(context_, use.processes, *use.file);
   struct stat now;
   // What cannot be found or is something else is reported by the check of each file.

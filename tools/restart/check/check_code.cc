@@ -56,8 +56,8 @@ void check_code(const Context& context, const RestartOptions& options, Findings&
     const NamesToCheck theirs(context, sharers(context, id));
     for (const cryo_vma& vma : mm.vmas) {
       if (!is_code(context, vma)) continue;
-      const std::optional<std::string> outer = outer_path(context, context.file(vma.file));
-      const std::string path = outer ? options.relocations.apply(*outer) : std::string();
+      const std::string path =
+          outer_path(context, options.relocations, context.file(vma.file)).value_or(std::string());
       if (path.empty() || bad.contains(path)) continue;
       const std::string text = code_problem(check, path, vma.offset, vma.end - vma.start);
       if (text.empty()) continue;

@@ -109,9 +109,9 @@ void FileChecker::check() {
   for (const auto& [id, use] : at_.uses) {
     const File& file = at_.context.file(id);
     at_.pid = at_.context.processes[use.process].head.pid;
-    const std::optional<std::string> outer = outer_path(at_.context, file);
+    const std::optional<std::string> outer = outer_path(at_.context, at_.options.relocations, file);
     if (!outer) continue;  // found out when its mount namespace is there
-    at_.path = at_.options.relocations.apply(*outer);
+    at_.path = *outer;
     at_.what = describe(use, at_.path);
     const NamesToCheck theirs(at_.context, use.processes, file);
     check_owner(file, use);

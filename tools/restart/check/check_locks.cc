@@ -111,9 +111,9 @@ std::string lease_problem(const std::string& path, int access, int type) {
 
 void LockChecker::check_lock(const Process& process, const cryo_lock& lock) const {
   const File& file = context_.file(lock.file);
-  const std::optional<std::string> outer = outer_path(context_, file);
+  const std::optional<std::string> outer = outer_path(context_, options_.relocations, file);
   if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty() || !outer) return;
-  const std::string path = options_.relocations.apply(*outer);
+  const std::string& path = *outer;
   struct stat now;
   if (names::stat(path, now) != 0) return;
   for (const HeldLock& held : held_)

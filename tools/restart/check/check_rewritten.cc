@@ -110,9 +110,9 @@ void RewrittenChecker::report_in_place(const Inode& inode, const FileNow& now) {
 }
 
 void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& written) {
-  const std::optional<std::string> outer = outer_path(context_, *written.file);
+  const std::optional<std::string> outer = outer_path(context_, options_.relocations, *written.file);
   if (!outer) return;  // found out when its mount namespace is there
-  const std::string path = options_.relocations.apply(*outer);
+  const std::string& path = *outer;
   const NamesToCheck theirs(context_, written.use->processes, *written.file);
   const UniqueFd place = names::open(path, O_PATH);
   const FileNow now(place.get());
@@ -127,7 +127,8 @@ void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& writte
   const OldEnd end = inode.end ? old_end_of(inode, names::open_regular(path).get()) : OldEnd::kUnknown;
   if (end == OldEnd::kOther && size > inode.head.size) return report_anew(inode, written, now);
   // A copy elsewhere is younger as a rule.
-  if (modified && path == *outer && (written.in_place || end == OldEnd::kOther)) report_in_place(inode, now);
+  if (modified && path == outer_path(context_, *written.file) && (written.in_place || end == OldEnd::kOther))
+    report_in_place(inode, now);
 }
 
 void RewrittenChecker::check() {

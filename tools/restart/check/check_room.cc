@@ -97,13 +97,13 @@ void RoomChecker::add_file(const File& file, const FileUse& use) {
   const NamesToCheck theirs(context_, use.processes, file);
   const std::uint64_t bytes = size_of(file, inode);
   if (bytes == 0) return;
-  std::optional<std::string> path = outer_path(context_, file);
+  std::optional<std::string> path = outer_path(context_, options_.relocations, file);
   if ((inode.head.flags & CRYO_INODE_MEMFD) != 0 || !path) {
     in_memory_.insert(inode.id);
     return;
   }
   if (path->ends_with(kSuffixOfDeleted)) path->resize(path->size() - kSuffixOfDeleted.size());
-  add_at(options_.relocations.apply(*path), inode, bytes);
+  add_at(*path, inode, bytes);
 }
 
 void RoomChecker::add_at(const std::string& path, const Inode& inode, std::uint64_t bytes) {

@@ -231,7 +231,8 @@ void check_fanotify(FileCheck& at, const File& file, const FileUse&) {
   const FanotifyMark* first = nullptr;
   std::size_t others = 0;
   for (const FanotifyMark& mark : file.fanotify->marks)
-    if (mark.head.kind == CRYO_MARK_INODE && is_other_watched(at, mark.path, mark.head.ino) && others++ == 0)
+    if (mark.head.kind == CRYO_MARK_INODE && is_other_watched(at, mark.path, mark.path, mark.head.ino) &&
+        others++ == 0)
       first = &mark;
   if (first != nullptr && at.options.changed_files != ChangedFiles::kIgnore)
     at.findings.warning(

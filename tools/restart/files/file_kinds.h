@@ -111,9 +111,10 @@ struct FileKind {
       false;  // with whoever has started cr_restart, or it is nothing: its status flags are left alone
 };
 
-// Watches and marks are of a file, and are put on what has its name: is that another one by now? Not where
-// the user has moved it.
-[[nodiscard]] bool is_other_watched(const FileCheck& at, const std::string& saved, std::uint64_t ino);
+// Watches and marks are of a file, and are put on what has its name: is that, at `path` now, another one? Not
+// where the user has moved it.
+[[nodiscard]] bool is_other_watched(const FileCheck& at, const std::string& saved, const std::string& path,
+                                    std::uint64_t ino);
 
 // Of a pipe, named or not: can it be as large as it was?
 void check_pipe(FileCheck& at, const Inode& inode);

@@ -117,8 +117,8 @@ std::size_t FileMaker::first_writer(const File& file) {
 // namespace of the job's own is the name of something else here, or of nothing.
 std::string FileMaker::name_outside(const File& file, int fd) const {
   if (file.head.mnt == 0) return input_.options.relocations.apply(file.path);
-  const std::optional<std::string> outer = outer_path(input_.context, file);
-  const std::string path = outer ? input_.options.relocations.apply(*outer) : file.path;
+  const std::optional<std::string> outer = outer_path(input_.context, input_.options.relocations, file);
+  const std::string path = outer.value_or(file.path);
   struct stat now, outside;
   if (outer && ::fstat(fd, &now) == 0 && names::stat(path, outside) == 0 && outside.st_dev == now.st_dev &&
       outside.st_ino == now.st_ino)

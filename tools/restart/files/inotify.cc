@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "restart/files/file_kinds.h"
 #include "restart/files/files.h"
+#include "restart/ns/mounts.h"
 #include "restart/rights/identity.h"
 
 namespace cryo {
@@ -166,9 +167,10 @@ void fill_inotifies(const InotifyInput& input, const std::map<std::uint32_t, int
   }
 }
 
-bool is_other_watched(const FileCheck& at, const std::string& saved, std::uint64_t ino) {
+bool is_other_watched(const FileCheck& at, const std::string& saved, const std::string& path,
+                      std::uint64_t ino) {
   if (at.options.relocations.covers(saved)) return false;
-  const UniqueFd place = names::open(saved, O_PATH | O_NOFOLLOW);
+  const UniqueFd place = names::open(path, O_PATH | O_NOFOLLOW);
   return place && is_other_since(ino, at.context.header.created_ns, place.get());
 }
 
@@ -187,17 +189,18 @@ bool can_watch_again(const FileCheck& at, const Watch& watch, const std::string&
 }
 
 void check_inotify(FileCheck& at, const File& file, const FileUse& use) {
-  // Found out when its mount namespace is there.
-  if (at.context.processes[use.process].namespaces.mnt != 0) return;
+  const std::uint32_t mnt = at.context.processes[use.process].namespaces.mnt;
   RemovedFiles removed(at.context);
   const Watch* first = nullptr;
   std::size_t others = 0;
   for (const Watch& watch : file.inotify->watches) {
     if (removed.find(watch) != 0) continue;
     const std::string path = at.options.relocations.apply(watch.path);
-    if (names::access(path, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(at, watch, path))
+    const auto outer = outer_path(at.context, mnt, path);
+    if (!outer) continue;  // found out when its mount namespace is there
+    if (names::access(*outer, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(at, watch, *outer))
       at.problem(errno, "cannot watch {} (watch descriptor {}): {}", path, watch.head.wd, errno_text(errno));
-    else if (is_other_watched(at, watch.path, watch.head.ino) && others++ == 0)
+    else if (is_other_watched(at, watch.path, *outer, watch.head.ino) && others++ == 0)
       first = &watch;
   }
   if (first != nullptr && at.options.changed_files != ChangedFiles::kIgnore)

@@ -152,10 +152,10 @@ bool Finder::asks_about(const File& file, const FileUse& use, const FileNow& now
 void Finder::look_at(const File& file, const FileUse& use) {
   if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty() || !may_write(file, use)) return;
   const Inode& inode = context_.inode(file.head.inode);
-  const std::optional<std::string> outer = outer_path(context_, file);
+  const std::optional<std::string> outer = outer_path(context_, options_.relocations, file);
   if (!S_ISREG(inode.head.mode) || !outer) return;
   const NamesToCheck theirs(context_, use.processes);
-  const UniqueFd place = names::open(options_.relocations.apply(*outer), O_PATH);
+  const UniqueFd place = names::open(*outer, O_PATH);
   const FileNow now(place.get());
   if (!now.is_known() || !S_ISREG(now.stat().stx_mode)) return;
   if (contexts_.contains(identification(now))) {

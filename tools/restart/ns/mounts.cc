@@ -688,6 +688,11 @@ std::optional<std::string> outer_path(const Context& context, const File& file) 
   return outer_path(context, file.head.mnt, file.path);
 }
 
+std::optional<std::string> outer_path(const Context& context, const Relocations& relocations,
+                                      const File& file) {
+  return outer_path(context, file.head.mnt, relocations.apply(file.path));
+}
+
 std::uint32_t proc_namespace_of(const Context& context, const File& file) {
   if (file.head.mnt == 0) return 0;
   const MountTree& tree = tree_of(context, file.head.mnt);

@@ -11,6 +11,7 @@
 #include "base/unique_fd.h"
 #include "context/model.h"
 #include "restart/common/helper_process.h"
+#include "restart/common/relocate.h"
 
 namespace cryo {
 
@@ -82,6 +83,9 @@ void build_late_mounts(const MountsToBuild& wanted, const MountHelp& help, std::
 [[nodiscard]] std::optional<std::string> outer_path(const Context& context, std::uint32_t mnt,
                                                     const std::string& path);
 [[nodiscard]] std::optional<std::string> outer_path(const Context& context, const File& file);
+// The same of where the user says that it is now: it is inside of the namespace that the restart looks there.
+[[nodiscard]] std::optional<std::string> outer_path(const Context& context, const Relocations& relocations,
+                                                    const File& file);
 // Of which pid namespace of the context a file of /proc tells; 0: the requester's.
 [[nodiscard]] std::uint32_t proc_namespace_of(const Context& context, const File& file);
 // Is it on a mount that only the processes of the job can make?
