@@ -122,7 +122,11 @@ static int finish_process(struct cryo_rst_member *m, const char **what)
 		cryo_make_dumpable();
 	if (!err && args->signal && !(args->flags & CRYO_RESUME_STOP_TOLD)) {
 		*what = "sending its signal";
-		err = kill_pid(task_tgid(current), args->signal, 0);
+		/*
+		 * Those that nobody can catch also reach the first process of a pid namespace, as they
+		 * did when they came from outside of it.
+		 */
+		err = kill_pid(task_tgid(current), args->signal, sig_kernel_only(args->signal));
 	}
 	if (!err)
 		note_what_is_told(args);

@@ -52,4 +52,34 @@ check "... by SIGSTOP" same "$(stopped_by "$pid")" 19
 kill -CONT "$pid"
 check "... until it goes on" goes_on
 
+# The first process of a pid namespace takes no signals from inside, where the restart resumes it; by itself, and below its parent.
+# first_process WHOM: WHOM is checkpointed.
+first_process()
+{
+	local what=$1 parent first target
+	fresh
+	setsid unshare -fp --mount-proc "$busy" "$base/work/count" </dev/null >/dev/null 2>&1 &
+	parent=$!
+	wait_for busy_counts
+	first=$(pgrep -P "$parent")
+	started+=("$parent" "$first")
+	kill -STOP "$first"
+	wait_for in_state "$first" T
+	target=${!what}
+	cr --tree --kill -f ctx "$target"
+	check "the first process of a pid namespace, by its $what: a checkpoint" status_is 0
+	kill -KILL "$parent" 2>/dev/null
+	wait "$parent" 2>/dev/null
+	wait_for is_gone "$first"
+	pid=$first
+	cr_restart ctx </dev/null >/dev/null 2>&1 &
+	started+=("$!" "$parent" "$first")
+	wait_for in_state "$first" T
+	check "... it is stopped again" in_state "$first" T
+	kill -CONT "$first"
+	check "... until it goes on" goes_on
+}
+first_process first
+first_process parent
+
 done_testing
