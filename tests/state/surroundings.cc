@@ -200,9 +200,9 @@ bool Surroundings::change() {
   const auto paths = candidates();
   const auto some_of = [this](const auto& all) { return all[random_() % all.size()]; };
   const bool outside = random_() % 2 != 0;
-  if (outside && !elsewhere_.ports.empty() && random_() % 2 != 0)
-    take(some_of(elsewhere_.ports));
-  else if (outside && !elsewhere_.files.empty())
+  if (outside && !elsewhere_.ports.empty() && random_() % 2 != 0 && take(some_of(elsewhere_.ports)))
+    return true;
+  if (outside && !elsewhere_.files.empty())
     pick(some_of(elsewhere_.files));
   else if (paths.empty())
     return false;
@@ -224,8 +224,9 @@ void Surroundings::pick(const Path& path) {
   (this->*kind.make)(path);
 }
 
-// By somebody who listens there, at all addresses.
-void Surroundings::take(const Elsewhere::Port& port) {
+// By somebody who listens there, at all addresses. False: a connection of the job's that nobody has any more
+// is still being closed there.
+bool Surroundings::take(const Elsewhere::Port& port) {
   const int fd = socket(AF_INET, port.type | SOCK_CLOEXEC, 0);
   struct sockaddr_in address = {};
   const int on = 1;
@@ -235,10 +236,14 @@ void Surroundings::take(const Elsewhere::Port& port) {
   address.sin_port = htons(static_cast<uint16_t>(port.number));
   // What the job has left lingers there.
   if (port.type == SOCK_STREAM) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  need(fd >= 0 && bind(fd, reinterpret_cast<struct sockaddr*>(&address), sizeof(address)) == 0 &&
-           (port.type != SOCK_STREAM || listen(fd, 5) == 0),
-       name_);
-  later([fd] { close(fd); });
+  const bool bound = fd >= 0 && bind(fd, reinterpret_cast<struct sockaddr*>(&address), sizeof(address)) == 0;
+  need(bound || errno == EADDRINUSE, name_);
+  need(!bound || port.type != SOCK_STREAM || listen(fd, 5) == 0, name_);
+  if (bound)
+    later([fd] { close(fd); });
+  else
+    close(fd);
+  return bound;
 }
 
 void Surroundings::undo() {

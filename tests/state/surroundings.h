@@ -64,7 +64,7 @@ class Surroundings {
 
   std::vector<Path> candidates() const;
   void pick(const Path& path);
-  void take(const Elsewhere::Port& port);
+  bool take(const Elsewhere::Port& port);
 
   void move(const Path& path);
   void remove(const Path& path);
