@@ -235,7 +235,7 @@ UniqueFd make_contents(const FileRestoreInput& input, const Inode& inode, const 
 
 UniqueFd make_copy(const FileRestoreInput& input, const Inode& inode, const File& file) {
   const std::string path = input.options.relocations.apply(file.path);
-  const UniqueFd from = names::open(path, O_RDONLY | O_NOCTTY);
+  const UniqueFd from = names::open_regular(path);
   if (!from) fail_errno("cannot read {}, to give the process a copy", path);
   UniqueFd fd = make_unnamed(input, file);
   struct stat now;

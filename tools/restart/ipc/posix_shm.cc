@@ -75,7 +75,7 @@ UniqueFd take_left_behind(const Inode& inode, const std::string& path) {
   if (const std::string text = problem_with(inode, found.get()); !text.empty())
     fail(EEXIST, "{}: {}", path, text);
   // The same one, whatever has the name by then.
-  UniqueFd fd = names::open(fmt::format("/proc/self/fd/{}", found.get()), O_RDWR);
+  UniqueFd fd = names::reopen_regular(found.get(), O_RDWR);
   if (!fd || !empty_it(fd.get())) fail_errno("cannot open the shared memory {} for writing", path);
   return fd;
 }

@@ -41,6 +41,17 @@ constexpr std::uint32_t kOverflowId = 65534;
 constexpr timespec kLeasePause{0, 50000000};
 constexpr int kLeaseTries = 1200;  // a minute: more than /proc/sys/fs/lease-break-time
 
+// Of this process, for all of its files together: who has leases on many of them gets no more of its time.
+int g_lease_tries = 0;
+
+// Before the next try to open what could not be, as a lease on it is being broken.
+bool wait_for_lease() {
+  if (g_lease_tries >= kLeaseTries) return errno = EWOULDBLOCK, false;
+  ++g_lease_tries;
+  ::nanosleep(&kLeasePause, nullptr);
+  return true;
+}
+
 bool has_rights_of_root(const Creds& creds) {
   constexpr std::uint64_t kFiles = (1U << CAP_DAC_OVERRIDE) | (1U << CAP_DAC_READ_SEARCH);
   return creds.head.fsuid == 0 || (creds.head.cap_effective & kFiles) != 0;
@@ -282,11 +293,8 @@ bool is_one(int one, int other) {
 // which must not hold us up.
 UniqueFd open_by_name(const UniqueFd& place, const Again& again) {
   UniqueFd fd;
-  for (int i = 0; !fd && i < kLeaseTries; ++i) {
-    if (i > 0) ::nanosleep(&kLeasePause, nullptr);
-    fd.reset(open_name(again.directory, again.path, again.flags | O_NONBLOCK | O_NOCTTY));
-    if (!fd && errno != EWOULDBLOCK) break;  // a lease, which is being broken
-  }
+  do fd.reset(open_name(again.directory, again.path, again.flags | O_NONBLOCK | O_NOCTTY));
+  while (!fd && errno == EWOULDBLOCK && wait_for_lease());
   if (!fd) return fd;
   if (!is_one(fd.get(), place.get())) return errno = ESTALE, UniqueFd();
   if (again.flags & O_NONBLOCK) return fd;
@@ -298,6 +306,8 @@ UniqueFd open_by_name(const UniqueFd& place, const Again& again) {
 UniqueFd open_place(UniqueFd place, const Again& again) {
   if (again.flags & O_PATH) return place;
   if (again.flags & O_NOFOLLOW) return open_by_name(place, again);
+  // Others have no leases, and open(2) may mean something else by O_NONBLOCK.
+  if (S_ISREG(again.mode)) return names::reopen_regular(place.get(), again.flags);
   return open_proc(fmt::format("self/fd/{}", place.get()), again.flags | O_NOCTTY);
 }
 
@@ -373,15 +383,24 @@ UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
     return {};
   const int mode = again.flags & O_ACCMODE;
   const mode_t wanted = (mode != O_WRONLY ? S_IRUSR : 0U) | (mode != O_RDONLY ? S_IWUSR : 0U);
-  UniqueFd fd = open_with_mode(place.get(), wanted, again);
-  for (int i = 1; !fd && errno == EWOULDBLOCK && i < kLeaseTries; ++i) {
-    ::nanosleep(&kLeasePause, nullptr);
-    fd = open_with_mode(place.get(), wanted, again);
-  }
+  UniqueFd fd;
+  do fd = open_with_mode(place.get(), wanted, again);
+  while (!fd && errno == EWOULDBLOCK && wait_for_lease());
   if (fd && !(again.flags & O_NONBLOCK) &&
       ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK) != 0)
     return {};
   return fd;
+}
+
+}  // namespace
+
+namespace {
+
+std::string open_error(int error) {
+  if (error != EWOULDBLOCK) return way_error(error);
+  return "other processes have leases on files of the job (fcntl(2), F_SETLEASE), and did not give them up "
+         "within a "
+         "minute: see /proc/locks";
 }
 
 }  // namespace
@@ -394,7 +413,7 @@ UniqueFd names::open_again(const Again& again) {
   if (error == EACCES && (again.flags & O_PATH) == 0 && (fd = open_as_owner(rights, again))) return fd;
   errno = error;
   if (rights.empty() || (error != EACCES && error != EPERM))
-    fail(error, "cannot open {}: {}", again.path, way_error(error));
+    fail(error, "cannot open {}: {}", again.path, open_error(error));
   UniqueFd place = look_up(again);
   if (place && is_same_file(place.get(), again)) {
     // Not by its name once more: that may lead elsewhere by then.
@@ -405,7 +424,16 @@ UniqueFd names::open_again(const Again& again) {
     if (fd) return fd;
   }
   fail(error, "cannot open {} as user {}, whose process has it: {}", again.path, rights.front().uid,
-       errno_text(error));
+       open_error(error));
+}
+
+UniqueFd names::reopen_regular(int fd, int flags) {
+  UniqueFd again;
+  do again = open_proc(fmt::format("self/fd/{}", fd), flags | O_NONBLOCK | O_NOCTTY);
+  while (!again && errno == EWOULDBLOCK && wait_for_lease());
+  constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME;
+  if (again && !(flags & O_NONBLOCK) && ::fcntl(again.get(), F_SETFL, flags & kStatusFlags) != 0) return {};
+  return again;
 }
 
 bool names::is_there(const Again& again) {
