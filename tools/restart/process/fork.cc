@@ -2,6 +2,7 @@
 #include "restart/process/fork.h"
 
 #include <cryo/ioctl.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
@@ -14,8 +15,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
@@ -52,16 +55,20 @@ class TimerSlack {
 };
 
 // fork(), but for the C library's: its handlers are of no use in a process that is about to lose it.
-pid_t clone_process(const ForkRequest& request, pid_t set_tid, pid_t wanted) {
+// `set_tid`: the pid that the kernel is asked for, 0: none; with those in the namespaces above?
+pid_t clone_process(const ForkRequest& request, pid_t set_tid, bool with_outer, pid_t wanted) {
   clone_args args{};
-  const pid_t set_tids[] = {1, set_tid};  // the innermost namespace first
+  std::vector<pid_t> set_tids;  // the innermost namespace first
   if (request.sibling)
     args.flags = CLONE_PARENT;
   else
     args.exit_signal = static_cast<std::uint64_t>(request.exit_signal);
   if (set_tid != 0) {
-    args.set_tid = reinterpret_cast<std::uint64_t>(request.new_pid_namespace ? set_tids : &set_tids[1]);
-    args.set_tid_size = request.new_pid_namespace ? 2 : 1;
+    if (request.new_pid_namespace) set_tids.push_back(1);
+    set_tids.push_back(set_tid);
+    if (with_outer) set_tids.insert(set_tids.end(), request.outer.begin(), request.outer.end());
+    args.set_tid = reinterpret_cast<std::uint64_t>(set_tids.data());
+    args.set_tid_size = set_tids.size();
   }
   if (request.new_pid_namespace) args.flags |= CLONE_NEWPID;
   if (request.shared == nullptr) return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
@@ -159,17 +166,19 @@ void leave_to_waiter(const ForkRequest& request, pid_t stray) {
 pid_t fork_with_pid(const ForkRequest& request) {
   const TimerSlack slack(request.timer_slack_ns);
   bool use_cursor = request.pid != 0 && !is_capable(CAP_CHECKPOINT_RESTORE) && !is_capable(CAP_SYS_ADMIN);
+  // Where it is allowed in all of them, no fork of others comes between.
+  bool with_outer = !use_cursor && request.pid != 0 && !request.outer.empty();
   for (int attempt = 0; attempt < request.tries; ++attempt) {
     pid_t previous = 0;
     if (use_cursor) previous = move_cursor(request.device_fd, request.pid);
-    move_outer_cursors(request);
+    if (!with_outer) move_outer_cursors(request);
     const pid_t wanted = use_cursor && !request.new_pid_namespace ? request.pid : 0;
     std::optional<GoAhead> go;
     // One that shares our memory waits for let_go().
     if (request.shared == nullptr &&
         (request.new_pid_namespace || !request.outer.empty() || request.outer_taken != nullptr))
       go.emplace();
-    const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid, wanted);
+    const pid_t pid = clone_process(request, use_cursor ? 0 : request.pid, with_outer, wanted);
     if (pid == 0) {
       if (wanted != 0 && ::syscall(SYS_getpid) != wanted) ::_exit(0);
       if (!may_have(request, static_cast<pid_t>(::syscall(SYS_getpid)))) ::_exit(0);
@@ -179,10 +188,11 @@ pid_t fork_with_pid(const ForkRequest& request) {
     // Others' forks go on where they were: the ids from here on are wanted, too.
     const int error = errno;
     if (previous > 0) (void)move_cursor(request.device_fd, stub::kCursorBack);
-    put_outer_cursors_back(request);
+    if (!with_outer) put_outer_cursors_back(request);
     errno = error;
     if (pid < 0 && errno == EPERM && request.pid != 0 && !use_cursor) {
-      use_cursor = true;
+      use_cursor = !with_outer;
+      with_outer = false;
       continue;
     }
     // Somebody has the id, often for a moment only.
@@ -201,9 +211,11 @@ pid_t fork_with_pid(const ForkRequest& request) {
     const timespec pause{0, attempt < stub::kQuickTidTries ? 0 : stub::kTidPauseNs};
     ::nanosleep(&pause, nullptr);
   }
-  if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(request.pid); !holder.empty())
-    fail(EBUSY, "pid {} is in use by {}", request.pid, holder);
-  fail(EBUSY, "cannot get pid {}: lost to other processes in {} attempts", request.pid, request.tries);
+  // As it is called where cr_restart is: /proc shows these.
+  const pid_t number = request.outer.empty() ? request.pid : request.outer.back();
+  if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(number); !holder.empty())
+    fail(EBUSY, "pid {} is in use by {}", number, holder);
+  fail(EBUSY, "cannot get pid {}: lost to other processes in {} attempts", number, request.tries);
 }
 
 void restore_cursor(int device_fd) {
@@ -218,6 +230,27 @@ bool has_ended(pid_t pid) {
   return life_of(pid) == Life::kEnded;
 }
 
+namespace {
+
+char state_in(const std::string& stat) {
+  // Behind the name, which may have anything in it.
+  const std::size_t at = stat.rfind(')');
+  return at != std::string::npos && at + 2 < stat.size() ? stat[at + 2] : '\0';
+}
+
+// A process whose main thread has exited is stopped as another one is.
+bool has_stopped_thread(pid_t pid) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(fmt::format("/proc/{}/task", pid).c_str()),
+                                                ::closedir);
+  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr)
+    if (entry->d_name[0] != '.' &&
+        state_in(read_proc(fmt::format("{}/task/{}/stat", pid, entry->d_name))) == 'T')
+      return true;
+  return false;
+}
+
+}  // namespace
+
 Life life_of(pid_t pid) {
   const std::string line = read_proc(fmt::format("{}/stat", pid));
   if (line.empty()) return Life::kEnded;
@@ -227,8 +260,9 @@ Life life_of(pid_t pid) {
   const char* fields = line.c_str() + std::min(line.size(), line.rfind(')') + 1);
   std::sscanf(fields, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d", &state,
               &threads);
-  if (threads <= 1 && (state == 0 || state == 'Z' || state == 'X')) return Life::kEnded;
-  return state == 'T' ? Life::kStopped : Life::kRuns;
+  const bool exited = state == 0 || state == 'Z' || state == 'X';
+  if (exited && threads <= 1) return Life::kEnded;
+  return state == 'T' || (exited && has_stopped_thread(pid)) ? Life::kStopped : Life::kRuns;
 }
 
 pid_t parent_pid_of(pid_t pid) {
