@@ -219,6 +219,21 @@ check "written to in place: there is a warning" eval 'status_is 0 && said "work/
 check "... in one line" same "$(grep -c modified <<<"$err")" 1
 rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
 check "... unless changed files are ignored" eval 'status_is 0 && [ -z "$err" ]'
+rc=0; err=$(cr_restart --check --changed-files=refuse ctx 2>&1) || rc=$?
+check "... and refused where they are to be" eval 'status_is 116 && said "is not undone (--changed-files=warn continues"'
+# By a shared mapping, too, the descriptor of which has been closed.
+fresh
+start_quietly shm
+cr --kill -f ctx "$pid"
+wait "$pid" 2>/dev/null
+rc=0; err=$(cr_restart --check --changed-files=refuse ctx 2>&1) || rc=$?
+check "a file that is mapped, as it was" eval 'status_is 0 && [ -z "$err" ]'
+printf x | dd of=count.shm conv=notrunc status=none
+dry
+check "... written to in place: there is a warning" \
+	eval 'status_is 0 && said "warning: pid $pid: mapped file ($base/work/count.shm): modified " && said "is not undone"'
+rc=0; err=$(cr_restart ctx --changed-files=refuse 2>&1) || rc=$?
+check "... it is refused where changed files are to be" eval 'status_is 116 && said "count.shm): modified "'
 # Who may not read it is not told what is in it.
 fresh
 seq 20 >log

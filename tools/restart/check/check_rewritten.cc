@@ -17,9 +17,9 @@
 namespace cryo {
 namespace {
 
-// All that the job does with one inode by descriptors.
+// All that the job does with one inode by descriptors and shared mappings.
 struct WrittenFile {
-  const File* file = nullptr;  // the first
+  const File* file = nullptr;  // the first, of those with descriptors if there are any
   const FileUse* use = nullptr;
   bool in_place = false;  // who reads what he writes may change what is there
 };
@@ -61,7 +61,9 @@ bool is_modified_since(const cryo_inode& before, const FileNow& now) {
 // What cr_restart itself has open is shared with it, and not cut; what is another file is reported as such.
 bool RewrittenChecker::concerns(const File& file, const FileUse& use) const {
   constexpr int kStandard[3] = {0, 1, 2};
-  if (!file.redirected.empty() || !is_output(file, use)) return false;
+  if (file.head.kind != CRYO_FILE_PATH || !file.redirected.empty() ||
+      (!is_output(file, use) && !use.mapped_shared_writable))
+    return false;
   const Inode& inode = context_.inode(file.head.inode);
   const auto other = findings_.other_uses.find(inode.id);
   return S_ISREG(inode.head.mode) && own_output(file, inode, use, kStandard) < 0 &&
@@ -74,7 +76,7 @@ bool RewrittenChecker::goes_on_inside(const Inode& inode, const FileNow& now) co
   const OtherUse* const other = found == findings_.other_uses.end() ? nullptr : &found->second;
   return std::any_of(uses_.begin(), uses_.end(), [&](const auto& entry) {
     const File& file = context_.file(entry.first);
-    return file.head.inode == inode.id && concerns(file, entry.second) &&
+    return file.head.inode == inode.id && concerns(file, entry.second) && is_output(file, entry.second) &&
            (static_cast<int>(file.head.flags) & O_APPEND) == 0 &&
            output_place(context_, outputs_, file, entry.second, other, now.stat().stx_size) ==
                OutputPlace::kSaved;
@@ -104,9 +106,14 @@ void RewrittenChecker::report_in_place(const Inode& inode, const FileNow& now) {
   if (options_.changed_files == ChangedFiles::kIgnore) return;
   const statx_timestamp& modified = now.stat().stx_mtime;
   const bool fraction = modified.tv_sec == inode.head.mtime_sec;
-  findings_.warning("{}: modified {} (was {}): what has been overwritten in it since is not undone", who_,
-                    time_text(modified.tv_sec, fraction, modified.tv_nsec),
-                    time_text(inode.head.mtime_sec, fraction, inode.head.mtime_nsec));
+  const std::string text =
+      fmt::format("{}: modified {} (was {}): what has been overwritten in it since is not undone", who_,
+                  time_text(modified.tv_sec, fraction, modified.tv_nsec),
+                  time_text(inode.head.mtime_sec, fraction, inode.head.mtime_nsec));
+  if (options_.changed_files == ChangedFiles::kRefuse)
+    findings_.problem(ESTALE, "{} (--changed-files=warn continues with it as it is)", text);
+  else
+    findings_.warning("{}", text);
 }
 
 void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& written) {
@@ -122,10 +129,12 @@ void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& writte
   const std::uint64_t size = now.stat().stx_size;
   const bool modified = is_modified_since(inode.head, now);
   if (size < inode.head.size || (size == inode.head.size && !modified)) return;
-  who_ = fmt::format("pid {}: descriptor {} ({})", context_.processes[written.use->process].head.pid,
-                     written.use->fds.front().fd, path);
+  const std::vector<cryo_fd>& fds = written.use->fds;
+  who_ = fmt::format("pid {}: {} ({})", context_.processes[written.use->process].head.pid,
+                     fds.empty() ? "mapped file" : fmt::format("descriptor {}", fds.front().fd), path);
   const OldEnd end = inode.end ? old_end_of(inode, names::open_regular(path).get()) : OldEnd::kUnknown;
-  if (end == OldEnd::kOther && size > inode.head.size) return report_anew(inode, written, now);
+  if (end == OldEnd::kOther && size > inode.head.size && is_output(*written.file, *written.use))
+    return report_anew(inode, written, now);
   // A copy elsewhere is younger as a rule.
   if (modified && path == outer_path(context_, *written.file) && (written.in_place || end == OldEnd::kOther))
     report_in_place(inode, now);
@@ -137,9 +146,12 @@ void RewrittenChecker::check() {
     const File& file = context_.file(id);
     if (!concerns(file, use)) continue;
     WrittenFile& written = found[file.head.inode];
-    if (written.file == nullptr) written.file = &file, written.use = &use;
+    // One that is mapped only says less.
+    if (written.file == nullptr || !is_output(*written.file, *written.use))
+      written.file = &file, written.use = &use;
     const int flags = static_cast<int>(file.head.flags);
-    if ((flags & O_ACCMODE) == O_RDWR && (flags & O_APPEND) == 0) written.in_place = true;
+    if (use.mapped_shared_writable || ((flags & O_ACCMODE) == O_RDWR && (flags & O_APPEND) == 0))
+      written.in_place = true;
   }
   for (const auto& [id, written] : found) check_inode(context_.inode(id), written);
 }
