@@ -220,7 +220,7 @@ check "... in one line" same "$(grep -c modified <<<"$err")" 1
 rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
 check "... unless changed files are ignored" eval 'status_is 0 && [ -z "$err" ]'
 rc=0; err=$(cr_restart --check --changed-files=refuse ctx 2>&1) || rc=$?
-check "... and refused where they are to be" eval 'status_is 116 && said "is not undone (--changed-files=warn continues"'
+check "... and refused where they are to be" eval 'status_is 116 && said "is not undone (--changed-files=warn continues with it as it is)"'
 # By a shared mapping, too, the descriptor of which has been closed.
 fresh
 start_quietly shm

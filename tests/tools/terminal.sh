@@ -80,9 +80,10 @@ printf 'cr_restart --restore-pgid --truncate %s/ctx </dev/null >/dev/null 2>&1 &
 check "a job in the background" wait_for exists out
 foreground() { ps -o tpgid= -p "$pid" | tr -d " "; }
 shell=$(foreground)
-check "... does not have the terminal" eval '[ "$shell" != "$pid" ]'
+check "... does not have the terminal" test "$shell" != "$pid"
 printf 'fg\n' >&9
-check "... is brought to the foreground" wait_for eval '[ "$(foreground)" != "$shell" ]'
+in_front() { [ "$(foreground)" != "$shell" ]; }
+check "... is brought to the foreground" wait_for in_front
 # More than once: a shell goes on whose command was about to end by itself.
 interrupted() { printf '\003' >&9; is_gone "$pid"; }
 check "... and ended from the keyboard" wait_for interrupted
