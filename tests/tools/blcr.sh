@@ -153,6 +153,10 @@ done
 rc=0
 out=$(cr_restart -v 2>&1) || rc=$?
 check "cr_restart -v is its version" eval 'status_is 0 && same "$out" "$(cr_restart --version)"'
+rc=0
+err=$(cr_restart -v context 2>&1) || rc=$?
+check "... not the restart of a file, which another tool would do with more output" \
+	eval 'status_is 255 && said "-v prints the version and takes no context file; --verbose is for more output"'
 
 # Signals of a restart.
 end_it

@@ -47,8 +47,15 @@ err=$( (ulimit -f 10; cr_checkpoint "$pid") 2>&1) || rc=$?
 check "the limit of file size" eval 'status_is 27 && said "larger than the limit of file size allows (10.0 KiB; ulimit -f)"'
 cr_user "$pid"
 check "another user's process" status_is 1
-check "... named" said "process $pid"
+check "... named, with both users" said "process $pid runs as user 0, cr_checkpoint as user $(id -u "$user"): you may not trace it (run cr_checkpoint as root)"
 check "... no file" no_file_but count
+setpriv --reuid nobody --regid nogroup --clear-groups "$here/until" >lines & other=$!
+started+=("$other")
+wait_for test -s lines
+cr_user "$other"
+check "... who is not root" said "process $other runs as user $(id -u nobody), cr_checkpoint as user $(id -u "$user"): you may not trace it (run cr_checkpoint as that user or as root)"
+kill "$other"
+rm lines
 rc=0
 err=$(bash -c 'echo $$; exec cr_checkpoint $$' 2>&1) || rc=$?
 check "cr_checkpoint itself" [ "$rc" -ne 0 ]
@@ -83,6 +90,52 @@ check "an ordinary user's own process" status_is 0
 check "... belongs to him" same "$(stat -c %U "context.$own")" "$user"
 cr_user -f "$base/work/context.$own" "$own"
 check "... and a context of mode 400 can be replaced" status_is 0
+
+# refused_by TEXT COMMAND...: the user may not checkpoint a process of his own that COMMAND makes.
+refused_by()
+{
+	local text=$1
+	shift
+	rm -f lines
+	"$@" >lines & other=$!
+	started+=("$other")
+	wait_for test -s lines
+	cr_user "$other"
+	kill "$other"
+	rm lines
+	status_is 1 && said "process $other $text"
+}
+as_own() { exec setpriv --reuid "$user" --clear-groups "$@"; }
+group=$(id -g "$user") other_group=$(id -g daemon)
+check "an ordinary user's own process with another group: by its group" \
+	refused_by "runs with group $other_group, cr_checkpoint with group $group: you may not trace it (sg GROUP -c \"cr_checkpoint ...\" runs it with that group)" \
+	as_own --regid daemon "$here/until"
+if command -v sg >/dev/null; then
+	setpriv --reuid "$user" --regid 4711 --clear-groups "$here/until" >lines & other=$!
+	started+=("$other")
+	wait_for test -s lines
+	echo "cryo-words:x:4711:$user" >>/etc/group
+	rc=0
+	err=$(runuser -u "$user" -- sg cryo-words -c "cr_checkpoint -f $PWD/by-sg $other" 2>&1) || rc=$?
+	sed -i '/^cryo-words:/d' /etc/group
+	check "... and by sg(1) he may" eval 'status_is 0 && is_context by-sg'
+	kill "$other"
+	rm -f lines by-sg
+fi
+check "... with another effective group" \
+	refused_by "runs with group $group (effective $other_group, saved $other_group), cr_checkpoint with group $group: you may not trace it (run cr_checkpoint as root)" \
+	as_own --rgid "$user" --egid daemon "$here/until"
+check "... that has a capability" \
+	refused_by "has capabilities that cr_checkpoint lacks: you may not trace it (run cr_checkpoint as root)" \
+	as_own --regid "$user" --inh-caps +net_admin --ambient-caps +net_admin "$here/until"
+cp "$here/until" "$base/unreadable" && chmod 111 "$base/unreadable"
+check "... of a program that he may not read" \
+	refused_by "is not dumpable (PR_SET_DUMPABLE of prctl(2)): you may not trace it (run cr_checkpoint as root)" \
+	as_own --regid "$user" bash -c "exec $base/unreadable"
+rc=0
+err=$(setpriv --reuid "$user" --regid "$user" --clear-groups unshare -c cr_checkpoint "$own" 2>&1) || rc=$?
+check "... that is outside of his user namespace" \
+	eval 'status_is 1 && said "process $own is protected by its user namespace or a security module: you may not trace it"'
 yama=/proc/sys/kernel/yama/ptrace_scope
 if [ -e "$yama" ]; then
 	was=$(<"$yama")

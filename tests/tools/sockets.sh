@@ -61,7 +61,7 @@ server sock 0600 0 a
 other=$pid
 pid=$job
 dry
-check "another one has the name, and answers: refused" eval 'status_is 98 && said "the name $base/work/a/sock now refers to a different socket or file"'
+check "another one has the name, and answers: refused" eval 'status_is 98 && said "the name $base/work/a/sock now refers to a different socket or file (remove or rename that, or --relocate=OLD=NEW gives the socket of the job another name)"'
 sleep 0.5
 check "... and has not been called" wait_for eval 'same "$(cut -d" " -f2 count)" 0'
 kill -9 "$other"
@@ -149,13 +149,13 @@ rc=0
 err=$(runuser -u "$user" -- cr_restart --check ctx 2>&1) || rc=$?
 check "the socket's file was root's: refused" eval 'status_is 1 && said "the socket $base/work/sock cannot be given to user 0"'
 
-# is_left_alone ARGUMENT...: a restart of what still runs is refused, and the socket goes on as it was.
+# is_left_alone ARGUMENT...: a restart of what still runs is refused, by the name of $holder, and the socket goes on as it was.
 is_left_alone()
 {
 	local looks
 	rc=0
 	err=$(cr_restart --no-restore-pid "$@" ctx 2>&1 </dev/null) || rc=$?
-	status_is 98 && said "is in use" && exists "$socket" && looks=$(<count) && sleep 0.3 && not same "$(<count)" "$looks"
+	status_is 98 && said "is in use by $holder (end that, or --relocate=OLD=NEW gives the socket of the job another name)" && exists "$socket" && looks=$(<count) && sleep 0.3 && not same "$(<count)" "$looks"
 }
 not_called() { same "$(cut -d" " -f2 count)" 0; }
 
@@ -165,6 +165,7 @@ server "$base/work/a/sock" 0600 0
 cr -f ctx "$pid"
 mv a b
 socket=b/sock
+holder="process $pid (listener)"
 check "its directory has got another name, and it lives: refused" is_left_alone --relocate "$base/work/a=$base/work/b"
 check "... and has not been called" not_called
 chmod 0 b/sock
@@ -173,7 +174,7 @@ socket=b/sock
 as_user() { setpriv --reuid "$user" --regid "$user" --init-groups "$@"; }
 rc=0
 err=$(as_user cr_restart --check --no-restore-pid --relocate "$base/work/a=$base/work/b" ctx 2>&1) || rc=$?
-check "... nor is it taken for a dead one by who may not write to it" said "is in use"
+check "... nor is it taken for a dead one by who may not write to it" said "is in use by another process (end that"
 
 fresh
 rm -f count
@@ -182,6 +183,7 @@ started+=("$pid")
 wait_for busy_counts
 cr -f ctx "$pid"
 socket=sock
+holder="another process"
 check "it lives in another network namespace: refused" is_left_alone
 check "... and has not been called" not_called
 

@@ -73,26 +73,39 @@ job "$udp"
 what="a UDP port"
 taken udp 4711 ''
 is_said 98 "(socket:"
-check "... by number" said "port 4711 is in use"
+check "... by its address" said "UDP 127.0.0.1:4711 is in use"
+check "... and not by whom, who is another user's" not said "is in use by"
+err=$(cr_restart --check --other-owner=warn ctx 2>&1)
+check "... which root is told" said "UDP 127.0.0.1:4711 is in use by process $holder (perl)"
 let_go
 runs_again
 
 job "$tcp listen(\$s, 5); keep(\$s);"
 what="the port of a listening socket"
 taken tcp 4711 1
-is_said 98 "port 4711 is in use"
+is_said 98 "TCP 127.0.0.1:4711 is in use"
 let_go
 what="... that only is bound"
 taken tcp 4711 ''
-is_said 98 "port 4711 is in use"
+is_said 98 "TCP 127.0.0.1:4711 is in use"
 let_go
 runs_again
 
 job "$tcp keep(\$s);"
 what="the port of a bound socket"
 taken tcp 4711 1
-is_said 98 "port 4711 is in use"
+is_said 98 "TCP 127.0.0.1:4711 is in use"
 let_go
+runuser -u "$user" -- perl -e 'use Socket; socket(S, PF_INET, SOCK_STREAM, 0); bind(S, sockaddr_in(4711, INADDR_LOOPBACK)) or die;
+	listen(S, 5); open(F, ">ready"); sleep 1000' &
+started+=("$!")
+wait_for test -e ready
+rm -f ready
+holder=$(pgrep -n -u "$user" -x perl)
+what="a port that a process of the same user has"
+is_said 98 "TCP 127.0.0.1:4711 is in use by process $holder (perl)"
+kill -KILL "$holder"
+wait_for is_gone "$holder"
 runs_again
 
 ip address add 192.0.2.7/32 dev lo

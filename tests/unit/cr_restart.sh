@@ -41,6 +41,12 @@ ignoring() { perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$whole" "$@"; }
 cr_restart=ignoring
 exits 7 "--run-on-fail-args, with SIGCHLD ignored by the caller" "" --run-on-fail-args='exit 7' --no-such-option
 cr_restart=$whole
+wrong="cr_restart: -v prints the version and takes no context file; --verbose is for more output"
+exits 0 "-v" "cr_restart (Cryo) " -v
+exits 255 "-v and a file" "$wrong" -v "$here/golden/$other-1.0.zst"
+exits 255 "a file and -v" "$wrong" "$here/golden/$other-1.0.zst" -v
+exits 255 "-v and --file" "$wrong" -v --file "$here/golden/$other-1.0.zst"
+exits 255 "-v and --fd" "$wrong" -v --fd 0
 exits 0 "--help" "Usage: cr_restart" --help
 
 echo "1..$count"

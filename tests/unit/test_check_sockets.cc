@@ -2,17 +2,24 @@
 // What stands in the way of sockets: others that are there, addresses that are not, and what the
 // administrator allows.
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "restart/check/check.h"
 #include "restart/files/pty.h"
+#include "restart/net/socket_holder.h"
 #include "restart/net/sockets.h"
 #include "unit/context_builder.h"
 #include "unit/obstacles.h"
@@ -103,9 +110,10 @@ void set_saved(File& file, int name, int value) {
 TEST("sockets: listeners") {
   const Others listening(SOCK_STREAM, 5), bound(SOCK_STREAM);
   SAYS(listener_at(name_of(kHere, listening.port())).findings(), EADDRINUSE,
-       "pid 3999999: descriptor 3 (socket): port {} is in use", listening.port());
+       "pid 3999999: descriptor 3 (socket): TCP 127.0.0.1:{} is in use by cr_restart itself",
+       listening.port());
   SAYS(listener_at(name_of(kHere, bound.port())).findings(), EADDRINUSE,
-       "pid 3999999: descriptor 3 (socket): port {} is in use", bound.port());
+       "pid 3999999: descriptor 3 (socket): TCP 127.0.0.1:{} is in use", bound.port());
   SAYS(listener_at(name_of(kElsewhere, 4711)).findings(), EADDRNOTAVAIL,
        "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested "
        "address (EADDRNOTAVAIL)");
@@ -128,9 +136,11 @@ TEST("sockets: of connections") {
   const Bytes here = name_of(kHere, 0), taken = name_of(kHere, listening.port()),
               elsewhere = name_of(kElsewhere, 4711);
   SAYS(connection(CRYO_FILE_TCP, CRYO_SOCK_UNCONNECTED, taken, {}).findings(), EADDRINUSE,
-       "pid 3999999: descriptor 3 (socket): port {} is in use", listening.port());
+       "pid 3999999: descriptor 3 (socket): TCP 127.0.0.1:{} is in use by cr_restart itself",
+       listening.port());
   SAYS(connection(CRYO_FILE_TCP, CRYO_SOCK_CONNECTED, taken, here).findings(), EADDRINUSE,
-       "pid 3999999: descriptor 3 (socket): port {} is in use", listening.port());
+       "pid 3999999: descriptor 3 (socket): TCP 127.0.0.1:{} is in use by cr_restart itself",
+       listening.port());
   for (const SocketCase& made : {connection(CRYO_FILE_TCP, CRYO_SOCK_CONNECTED, elsewhere, here),
                                  connection(CRYO_FILE_TCP, CRYO_SOCK_PEER_GONE, here, elsewhere)})
     SAYS(made.findings(), EADDRNOTAVAIL,
@@ -147,7 +157,8 @@ TEST("sockets: of connections") {
 TEST("sockets: of datagrams") {
   const Others taken(SOCK_DGRAM), shared(SOCK_DGRAM, 0, true);
   SAYS(connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kHere, taken.port()), {}).findings(),
-       EADDRINUSE, "pid 3999999: descriptor 3 (socket): port {} is in use", taken.port());
+       EADDRINUSE, "pid 3999999: descriptor 3 (socket): UDP 127.0.0.1:{} is in use by cr_restart itself",
+       taken.port());
   SAYS(connection(CRYO_FILE_UDP, CRYO_SOCK_UNCONNECTED, name_of(kElsewhere, 4711), {}).findings(),
        EADDRNOTAVAIL,
        "pid 3999999: descriptor 3 (socket): cannot be at 192.0.2.77:4711 again: Cannot assign requested "
@@ -157,10 +168,12 @@ TEST("sockets: of datagrams") {
   const Findings findings = sharing.findings();
   CHECK(findings.problems.empty());
   CHECK_EQ(findings.warnings.size(), std::size_t{1});
-  CHECK(!findings.warnings.empty() &&
-        findings.warnings.front() == fmt::format("pid 3999999: descriptor 3 (socket): port {} is in use: "
-                                                 "whether both may have it is seen when it is restored",
-                                                 shared.port()));
+  CHECK(
+      !findings.warnings.empty() &&
+      findings.warnings.front() ==
+          fmt::format("pid 3999999: descriptor 3 (socket): UDP 127.0.0.1:{} is in use by cr_restart itself: "
+                      "whether both may have it is seen when it is restored",
+                      shared.port()));
   // From an address of this machine's own to one that only a network has.
   SocketCase connected = connection(CRYO_FILE_UDP, CRYO_SOCK_CONNECTED, name_of(kHere, 0), name_of(kHere, 9));
   CHECK(connected.findings().problems.empty());
@@ -168,6 +181,76 @@ TEST("sockets: of datagrams") {
   SAYS(connected.findings(), EACCES,
        "pid 3999999: descriptor 3 (socket): cannot be connected to 255.255.255.255:9 again: Permission "
        "denied (EACCES)");
+}
+
+sockaddr_in6 name_of_six(const in6_addr& address, std::uint16_t port) {
+  sockaddr_in6 name{};
+  name.sin6_family = AF_INET6;
+  name.sin6_port = htons(port);
+  name.sin6_addr = address;
+  return name;
+}
+
+TEST("sockets: who has a port") {
+  const Others tcp(SOCK_STREAM, 5), udp(SOCK_DGRAM);
+  const std::string own = "cr_restart itself";
+  CHECK_EQ(inet_holder(SOCK_STREAM, name_of(kHere, tcp.port())), own);
+  CHECK_EQ(inet_holder(SOCK_STREAM, name_of("0.0.0.0", tcp.port())), own);
+  CHECK_EQ(inet_holder(SOCK_STREAM, bytes_of(name_of_six(in6addr_any, tcp.port()))), own);
+  CHECK_EQ(inet_holder(SOCK_DGRAM, name_of(kHere, udp.port())), own);
+  // Of one that listens at another address, or has the same number of the other protocol.
+  CHECK_EQ(inet_holder(SOCK_STREAM, name_of("127.0.0.2", tcp.port())), "");
+  CHECK_EQ(inet_holder(SOCK_STREAM, bytes_of(name_of_six(in6addr_loopback, tcp.port()))), "");
+  if (tcp.port() != udp.port()) CHECK_EQ(inet_holder(SOCK_DGRAM, name_of(kHere, tcp.port())), "");
+  const UniqueFd six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 all = name_of_six(in6addr_any, 0);
+  socklen_t size = sizeof(all);
+  if (::bind(six.get(), reinterpret_cast<const sockaddr*>(&all), size) != 0 || ::listen(six.get(), 1) != 0)
+    return;
+  ::getsockname(six.get(), reinterpret_cast<sockaddr*>(&all), &size);
+  CHECK_EQ(inet_holder(SOCK_STREAM, name_of(kHere, ntohs(all.sin6_port))), own);
+}
+
+TEST("sockets: another process has a port") {
+  auto taken = std::make_optional<Others>(SOCK_DGRAM);
+  const std::uint16_t port = taken->port();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_NAME, "holder");
+    ::pause();
+    ::_exit(0);
+  }
+  taken.reset();
+  std::string text;
+  for (int i = 0; i < 200 && !text.ends_with("(holder)"); ++i) {
+    text = inet_holder(SOCK_DGRAM, name_of(kHere, port));
+    ::usleep(10000);
+  }
+  CHECK_EQ(text, fmt::format("process {} (holder)", child));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK_EQ(inet_holder(SOCK_DGRAM, name_of(kHere, port)), "");
+}
+
+TEST("sockets: who has an abstract name or a port of netlink") {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  constexpr char kName[] = "\0cryo a\0b";
+  std::memcpy(name.sun_path, kName, sizeof(kName) - 1);
+  const auto* bytes = reinterpret_cast<const std::byte*>(&name);
+  const Bytes address(bytes, bytes + offsetof(sockaddr_un, sun_path) + sizeof(kName) - 1);
+  const UniqueFd abstract(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  CHECK_EQ(abstract_holder(address), "");
+  CHECK(::bind(abstract.get(), raw(address), static_cast<socklen_t>(address.size())) == 0);
+  CHECK_EQ(abstract_holder(address), "cr_restart itself");
+  const UniqueFd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  sockaddr_nl port{};
+  port.nl_family = AF_NETLINK;
+  port.nl_pid = 471100;
+  CHECK_EQ(netlink_holder(NETLINK_ROUTE, port.nl_pid), "");
+  CHECK(::bind(netlink.get(), reinterpret_cast<const sockaddr*>(&port), sizeof(port)) == 0);
+  CHECK_EQ(netlink_holder(NETLINK_ROUTE, port.nl_pid), "cr_restart itself");
+  CHECK_EQ(netlink_holder(NETLINK_KOBJECT_UEVENT, port.nl_pid), "");
 }
 
 TEST("sockets: what the administrator allows") {

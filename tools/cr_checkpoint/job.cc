@@ -36,6 +36,7 @@
 #include "cr_checkpoint/reader.h"
 #include "cr_checkpoint/request.h"
 #include "cr_checkpoint/target_file.h"
+#include "cr_checkpoint/trace_access.h"
 
 namespace cryo {
 namespace {

@@ -11,10 +11,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/consent.h"
 #include "base/device_missing.h"
 #include "base/error.h"
 #include "base/exit_codes.h"
+#include "cr_checkpoint/trace_access.h"
 
 namespace cryo {
 namespace {
@@ -29,23 +29,6 @@ void check_version(int device) {
          "the loaded module (release {}, interface {}.{}) is not for this tool (interface {}.{})",
          version.release, version.abi_major, version.abi_minor, CRYO_ABI_MAJOR, CRYO_ABI_MINOR);
 }
-
-}  // namespace
-
-std::string yama_hint() {
-  switch (yama_level()) {
-    case 0:
-      return {};
-    case 1:
-      return " (kernel.yama.ptrace_scope is 1: start the program by cr_run, or have CAP_SYS_PTRACE)";
-    case 2:
-      return " (kernel.yama.ptrace_scope is 2: that requires CAP_SYS_PTRACE)";
-    default:
-      return " (kernel.yama.ptrace_scope is 3: tracing is disabled until the next boot)";
-  }
-}
-
-namespace {
 
 // Of the process that has a thread of that id; 0: there is none.
 pid_t leader_of(pid_t thread) {
@@ -66,17 +49,6 @@ bool is_kernel_thread(pid_t pid) {
   return name != std::string::npos &&
          std::sscanf(line.c_str() + name + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
          (flags & kKernelThread) != 0;
-}
-
-// Where the process is another user's, its rights are the reason, and not the level.
-std::string why_not_traced(pid_t pid) {
-  struct stat status {};
-  const bool there = ::stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0;
-  const std::string hint = yama_hint();
-  if (::geteuid() != 0 && !(there && status.st_uid == ::geteuid()))
-    return "belongs to another user or is protected: you may not trace it";
-  if (!hint.empty()) return "cannot be checkpointed: you may not trace it" + hint;
-  return "is protected: you may not trace it";
 }
 
 [[noreturn]] void fail_request(pid_t target, std::uint32_t scope) {

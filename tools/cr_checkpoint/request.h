@@ -13,9 +13,6 @@
 
 namespace cryo {
 
-// What Yama has to do with it that a process may not be traced, and what helps, in parentheses; empty:
-// nothing.
-std::string yama_hint();
 // There is none of that number.
 [[noreturn]] void fail_unknown(pid_t target, std::uint32_t scope);
 

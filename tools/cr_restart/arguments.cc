@@ -106,10 +106,12 @@ class Parser {
   bool take_ids(int option);
   bool take_mapping(int option);
   void take_source(int option);
+  void show_version() const;
   void take_operand(int argc, char** argv);
 
   RestartArguments arguments_;
   bool have_source_ = false;
+  bool version_ = false;
 };
 
 bool Parser::take_signal(int option) {
@@ -254,8 +256,8 @@ void Parser::take(int option) {
   if (take_signal(option) || take_hook(option) || take_ids(option) || take_mapping(option)) return;
   switch (option) {
     case 'v':
-      print_version("cr_restart");
-      std::exit(0);
+      version_ = true;
+      break;
     case 'h':
       show_help();
     case 'q':
@@ -335,12 +337,21 @@ void Parser::take(int option) {
   }
 }
 
+// Elsewhere -v is for more output: who means that here would take it that the job has been restarted.
+void Parser::show_version() const {
+  if (have_source_)
+    throw BadArguments{"-v prints the version and takes no context file; --verbose is for more output", {}};
+  print_version("cr_restart");
+  std::exit(0);
+}
+
 void Parser::take_operand(int argc, char** argv) {
   if (argc - optind > 1) throw BadArguments{fmt::format("unexpected argument '{}'", argv[optind + 1]), {}};
   if (optind < argc) {
     optarg = argv[optind];
     take_source('f');
   }
+  if (version_) show_version();
   if (!have_source_) throw BadArguments{"no context file given", {}};
   // Ids of there are nothing to whoever asked for the restart.
   if (arguments_.pid_ns && arguments_.report_fd)

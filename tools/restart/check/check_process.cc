@@ -78,8 +78,10 @@ void check_nr_open(const CheckInput& input, Findings& findings) {
   const std::string text = read_proc("sys/fs/nr_open");
   const auto most = parse_number<std::uint64_t>(text.substr(0, text.find('\n')));
   if (most && wanted > *most)
-    findings.problem(EPERM, "pid {}: its hard limit of {} is {}, /proc/sys/fs/nr_open allows {}",
-                     input.process.head.pid, limit_name(RLIMIT_NOFILE), limit_text(wanted), *most);
+    findings.problem(
+        EPERM,
+        "pid {}: its hard limit of {} is {}, /proc/sys/fs/nr_open allows {} (root can raise it with sysctl)",
+        input.process.head.pid, limit_name(RLIMIT_NOFILE), limit_text(wanted), *most);
 }
 
 void check_limits(const CheckInput& input, Findings& findings) {
@@ -93,9 +95,13 @@ void check_limits(const CheckInput& input, Findings& findings) {
       findings.warning("pid {}: its hard limit of {} becomes {} (it was {})", input.process.head.pid,
                        limit_name(i), limit_text(limit.rlim_max), limit_text(input.process.rlimits[i].max));
     } else if (input.process.rlimits[i].max > limit.rlim_max) {
-      findings.problem(EPERM, "pid {}: its hard limit of {} is {}, cr_restart's is {}",
-                       input.process.head.pid, limit_name(i), limit_text(input.process.rlimits[i].max),
-                       limit_text(limit.rlim_max));
+      const std::string wanted = limit_text(input.process.rlimits[i].max);
+      findings.problem(EPERM,
+                       "pid {}: its hard limit of {} is {}, cr_restart's is {} (raise that of the shell or "
+                       "batch job that starts cr_restart, as root by prlimit --{}=:{} --pid PID, or restart "
+                       "it as root)",
+                       input.process.head.pid, limit_name(i), wanted, limit_text(limit.rlim_max),
+                       limit_option(i), wanted);
     }
   }
 }

@@ -212,7 +212,10 @@ void check_fifo(FileCheck& at, const File& file, const FileUse& use) {
       at.problem(errno, "cannot be made again: {}", way_error(errno));
     return;
   }
-  if (!S_ISFIFO(now.st_mode)) return at.problem(ESTALE, "is not a FIFO any more");
+  if (!S_ISFIFO(now.st_mode))
+    return at.problem(ESTALE,
+                      "is a {} now, and was a FIFO (if it is removed or renamed, the FIFO is made again)",
+                      file_type(now.st_mode));
   if (is_foreign_fifo(at.options, file, inode, at.path))
     at.problem(ESTALE, "its name now refers to a different FIFO; --changed-files=warn accepts it");
   if (!may_fill_fifo(at.context, inode, at.path))

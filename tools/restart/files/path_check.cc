@@ -44,6 +44,7 @@ class PathCheck {
   [[nodiscard]] bool may_open_very_file(const File& file, int wanted) const;
   [[nodiscard]] bool is_taken_over(const File& file, const FileUse& use) const;
   void check_execution(const FileUse& use);
+  void check_device(const File& file, const FileUse& use, const Inode& inode, const FileNow& now);
   void check_own_proc_file(const File& file, const FileUse& use);
   void check_name(const File& file, const Inode& inode, const FileNow& now);
 
@@ -63,6 +64,10 @@ std::string way_out(const File& file, const FileUse& use) {
     return " (--relocate=OLD=NEW if it is elsewhere now)";
   return fmt::format(" (--redirect {}=FILE takes another one, --relocate=OLD=NEW if it is elsewhere now)",
                      use.fds.front().fd);
+}
+
+std::string device_text(dev_t device) {
+  return fmt::format("{}:{}", ::major(device), ::minor(device));
 }
 
 // What an earlier restart has moved out of it, the last time: FILE.cut.N.
@@ -319,6 +324,17 @@ void PathCheck::check_own_proc_file(const File& file, const FileUse& use) {
                          at_.pid, at_.what, use.holders);
 }
 
+// Numbers are given out anew at each boot: on request, the one of that name will do.
+void PathCheck::check_device(const File& file, const FileUse& use, const Inode& inode, const FileNow& now) {
+  if (!(S_ISCHR(inode.head.mode) || S_ISBLK(inode.head.mode)) || at_.options.device_policy(file.path)) return;
+  const dev_t device = ::makedev(now.stat().stx_rdev_major, now.stat().stx_rdev_minor);
+  if (device != inode.head.rdev)
+    at_.problem(
+        ESTALE,
+        "is device {} now, and was device {} at the checkpoint; --device={}=reopen accepts it as is{}",
+        device_text(device), device_text(inode.head.rdev), file.path, way_out(file, use));
+}
+
 void PathCheck::check_path(const File& file, const FileUse& use) {
   if (lies_in_own_proc(at_.context, at_.path) || thread_place(at_.context, file, at_.path))
     return check_own_proc_file(file, use);
@@ -331,14 +347,10 @@ void PathCheck::check_path(const File& file, const FileUse& use) {
     return at_.problem(error, "cannot be found: {}{}", way_error(error), way_out(file, use));
   }
   const mode_t type = now.stat().stx_mode & S_IFMT;
-  if (type != (inode.head.mode & S_IFMT)) {
-    at_.problem(ESTALE, "is not a file of the same type as at the checkpoint");
-    return;
-  }
-  // Numbers are given out anew at each boot: on request, the one of that name will do.
-  const bool device = (S_ISCHR(type) || S_ISBLK(type)) && !at_.options.device_policy(file.path);
-  if (device && ::makedev(now.stat().stx_rdev_major, now.stat().stx_rdev_minor) != inode.head.rdev)
-    at_.problem(ESTALE, "is not the same device as at the checkpoint");
+  if (type != (inode.head.mode & S_IFMT))
+    return at_.problem(ESTALE, "is a {} now, and was a {} at the checkpoint{}", file_type(type),
+                       file_type(inode.head.mode), way_out(file, use));
+  check_device(file, use, inode, now);
   if (S_ISREG(type)) check_size(file, use, inode, now);
   if (S_ISDIR(type) || static_cast<int>(file.head.flags) & O_PATH) check_name(file, inode, now);
   check_access(file, use);
@@ -362,6 +374,27 @@ void PathCheck::check_name(const File& file, const Inode& inode, const FileNow& 
 }
 
 }  // namespace
+
+const char* file_type(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return "regular file";
+    case S_IFDIR:
+      return "directory";
+    case S_IFIFO:
+      return "FIFO";
+    case S_IFSOCK:
+      return "socket";
+    case S_IFCHR:
+      return "character device";
+    case S_IFBLK:
+      return "block device";
+    case S_IFLNK:
+      return "symbolic link";
+    default:
+      return "file of another type";
+  }
+}
 
 bool is_very_file(const FileCheck& at, const File& file) {
   const cryo_inode& inode = at.context.inode(file.head.inode).head;

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -27,6 +28,7 @@ namespace {
 
 // What one message of the answer says.
 struct SocketAnswer {
+  unsigned long inode = 0;
   std::string name;
   std::optional<unix_diag_vfs> file;
 };
@@ -34,6 +36,7 @@ struct SocketAnswer {
 SocketAnswer answer_of(const nlmsghdr* header) {
   SocketAnswer answer;
   const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
+  answer.inode = message->udiag_ino;
   auto left = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof(*message)));
   for (auto* at = reinterpret_cast<const rtattr*>(message + 1); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
     const auto size = static_cast<std::size_t>(RTA_PAYLOAD(at));
@@ -77,20 +80,19 @@ bool ask_for_sockets(int fd) {
   return ::send(fd, &question, sizeof(question), 0) == static_cast<ssize_t>(sizeof(question));
 }
 
-// Nothing: this kernel does not tell.
-template <typename Predicate>
-std::optional<bool> any_answer(int fd, const Predicate& predicate) {
+// False: this kernel does not tell.
+template <typename Take>
+bool each_answer(int fd, const Take& take) {
   alignas(nlmsghdr) char buffer[32768];
-  bool found = false;
   for (;;) {
     const ssize_t got = ::recv(fd, buffer, sizeof(buffer), 0);
-    if (got <= 0) return {};
+    if (got <= 0) return false;
     auto left = static_cast<unsigned>(got);
     for (auto* at = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(at, left);
          at = NLMSG_NEXT(at, left)) {
-      if (at->nlmsg_type == NLMSG_DONE) return found;
-      if (at->nlmsg_type == NLMSG_ERROR) return {};
-      if (at->nlmsg_len >= NLMSG_LENGTH(sizeof(unix_diag_msg))) found |= predicate(answer_of(at));
+      if (at->nlmsg_type == NLMSG_DONE) return true;
+      if (at->nlmsg_type == NLMSG_ERROR) return false;
+      if (at->nlmsg_len >= NLMSG_LENGTH(sizeof(unix_diag_msg))) take(answer_of(at));
     }
   }
 }
@@ -121,21 +123,32 @@ std::optional<bool> is_found_by_call(int place, int type) {
   return true;
 }
 
-}  // namespace
-
-bool is_bound(int place, int type, const std::string& name) {
-  if (const std::optional<bool> found = is_found_by_call(place, type)) return *found;
+// Their inodes. Nothing: this kernel does not tell.
+std::optional<std::set<unsigned long>> told_sockets(int place, const std::string& name) {
   struct stat now;
   struct statfs system;
   if (::fstat(place, &now) != 0 || ::fstatfs(place, &system) != 0)
     fail_errno("cannot inspect the socket {}", name);
   const bool layered = static_cast<std::uint32_t>(system.f_type) == OVERLAYFS_SUPER_MAGIC;
   const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  std::optional<bool> found;
-  if (fd && ask_for_sockets(fd.get()))
-    found = any_answer(fd.get(),
-                       [&](const SocketAnswer& answer) { return is_answer_for(answer, name, now, layered); });
-  return found ? *found : is_listed(name);
+  if (!fd || !ask_for_sockets(fd.get())) return {};
+  std::set<unsigned long> inodes;
+  const bool told = each_answer(fd.get(), [&](const SocketAnswer& answer) {
+    if (is_answer_for(answer, name, now, layered)) inodes.insert(answer.inode);
+  });
+  return told ? std::optional(inodes) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_bound(int place, int type, const std::string& name) {
+  if (const std::optional<bool> found = is_found_by_call(place, type)) return *found;
+  const auto told = told_sockets(place, name);
+  return told ? !told->empty() : is_listed(name);
+}
+
+std::set<unsigned long> sockets_bound_to(int place, const std::string& name) {
+  return told_sockets(place, name).value_or(std::set<unsigned long>());
 }
 
 }  // namespace cryo

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <set>
 #include <string>
 
 namespace cryo {
@@ -11,5 +12,7 @@ namespace cryo {
 // namespace: by its inode, or, where those have other numbers for the kernel, by the `name` that it was bound
 // to.
 [[nodiscard]] bool is_bound(int place, int type, const std::string& name);
+// Inodes of those of this network namespace, for messages.
+[[nodiscard]] std::set<unsigned long> sockets_bound_to(int place, const std::string& name);
 
 }  // namespace cryo

@@ -16,6 +16,7 @@
 #include "base/termination.h"
 #include "restart/common/helper_process.h"
 #include "restart/net/lingering.h"
+#include "restart/net/socket_holder.h"
 #include "restart/net/sockets.h"
 #include "restart/net/unix_names.h"
 
@@ -68,6 +69,16 @@ std::string inet_text(const Bytes& name) {
   return fmt::format("{}:{}", text.data(), inet_port_in(name));
 }
 
+std::string by(const std::string& holder) {
+  return holder.empty() ? "" : " by " + holder;
+}
+
+std::string used_port_problem(const File& file, const Bytes& name) {
+  const int type = likeness_of(file).type;
+  return fmt::format("{} {} is in use{}", type == SOCK_STREAM ? "TCP" : "UDP", inet_text(name),
+                     by(inet_holder(type, name)));
+}
+
 void switch_on(int fd, int level, int name, int value = 1) {
   if (::setsockopt(fd, level, name, &value, sizeof(value)) != 0)
     fail_errno("cannot set option {} of level {} of a socket", name, level);
@@ -80,13 +91,13 @@ enum class Port {
 };
 
 // What lingers there goes away by itself.
-std::string port_problem(int probe, const Bytes& name, Port use, int& code) {
+std::string port_problem(int probe, const File& file, const Bytes& name, Port use, int& code) {
   const std::uint16_t port = inet_port_in(name);
   if (port == 0 || ::bind(probe, raw(name), static_cast<socklen_t>(name.size())) == 0) return "";
   code = errno;
   if (code == EADDRINUSE) {
     const bool stays = has_listener(port) || (use == Port::kTaken && !has_lingering(port));
-    return stays ? fmt::format("port {} is in use", port) : "";
+    return stays ? used_port_problem(file, name) : "";
   }
   if (code == EACCES && use == Port::kCalled) return "";
   return fmt::format("cannot be at {} again: {}", inet_text(name), errno_text(code));
@@ -97,7 +108,7 @@ std::string listener_problem(const Context& context, const File& file, int& code
   const bool shares = (head.flags & CRYO_SOCK_REUSEPORT) != 0;
   const UniqueFd probe = socket_like(context, file, shares);
   prepare_to_bind(probe.get(), *file.socket);
-  return port_problem(probe.get(), file.socket->address, Port::kTaken, code);
+  return port_problem(probe.get(), file, file.socket->address, Port::kTaken, code);
 }
 
 std::string tcp_problem(const Context& context, const File& file, int& code) {
@@ -112,7 +123,7 @@ std::string tcp_problem(const Context& context, const File& file, int& code) {
     if (state.head.family == AF_INET6)
       switch_on(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY,
                 saved_option(file.options, IPPROTO_IPV6, IPV6_V6ONLY).value_or(0));
-    return port_problem(probe.get(), name, use, code);
+    return port_problem(probe.get(), file, name, use, code);
   };
   switch (state.head.state) {
     case CRYO_SOCK_UNCONNECTED:
@@ -146,10 +157,9 @@ std::string udp_problem(const Context& context, const File& file, int& code) {
     code = error.code();
     if (code != EADDRINUSE)
       return fmt::format("cannot be at {} again: {}", inet_text(state.name), errno_text(code));
-    if (!shares) return fmt::format("port {} is in use", inet_port_in(state.name));
+    if (!shares) return used_port_problem(file, state.name);
     code = 0;
-    return fmt::format("port {} is in use: whether both may have it is seen when it is restored",
-                       inet_port_in(state.name));
+    return used_port_problem(file, state.name) + ": whether both may have it is seen when it is restored";
   }
   if (state.head.state == CRYO_SOCK_CONNECTED &&
       ::connect(probe.get(), raw(state.peer_name), static_cast<socklen_t>(state.peer_name.size())) != 0) {
@@ -190,7 +200,8 @@ std::string abstract_problem(const Context& context, const File& file, int& code
     if (::bind(probe.get(), raw(name), static_cast<socklen_t>(name.size())) == 0) return "";
     code = errno;
     if (code != EADDRINUSE) return "";
-    if (g_pauses <= 0) return fmt::format("the abstract name {} is in use", text);
+    if (g_pauses <= 0)
+      return fmt::format("the abstract name {} is in use{}", text, by(abstract_holder(name)));
     if (is_pending_termination()) fail(EINTR, "interrupted by a signal");
     ::usleep(50000);
   }
@@ -204,9 +215,10 @@ std::string netlink_problem(const Context& context, const File& file, int& code)
   const UniqueFd probe = socket_like(context, file, false);
   if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0) return "";
   code = errno;
-  return code != EADDRINUSE ? ""
-                            : fmt::format("port {} of netlink protocol {} is in use", name.nl_pid,
-                                          file.connection->head.protocol);
+  if (code != EADDRINUSE) return "";
+  const std::uint32_t protocol = file.connection->head.protocol;
+  return fmt::format("port {} of netlink protocol {} is in use{}", name.nl_pid, protocol,
+                     by(netlink_holder(protocol, name.nl_pid)));
 }
 
 // Those that say that the caller may not, or that there is no such thing here.  Others depend on what the

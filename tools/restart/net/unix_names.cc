@@ -15,6 +15,7 @@
 #include "base/place.h"
 #include "restart/common/helper_process.h"
 #include "restart/net/bound_sockets.h"
+#include "restart/net/socket_holder.h"
 #include "restart/ns/mounts.h"
 #include "restart/ns/namespaces.h"
 #include "restart/process/root_directory.h"
@@ -110,6 +111,22 @@ NamePlace state_at(const UnixName& name, const UniqueFd& place) {
   // An early context does not say which one it was: as long as nobody has it, it may be anybody's.
   if (name.file != nullptr && !is_socket_of_the_job(*name.file, place.get(), now)) return NamePlace::kOther;
   return stays_in_use(name, place.get()) ? NamePlace::kInUse : NamePlace::kStale;
+}
+
+// In a mount namespace of the job's own the name leads elsewhere.
+std::string used_name_problem(const UnixName& name) {
+  const UniqueFd place = name.mnt == 0 ? names::open(name.place, O_PATH | O_NOFOLLOW) : UniqueFd();
+  const std::string holder = place ? holder_of(sockets_bound_to(place.get(), name.address.path)) : "";
+  return fmt::format(
+      "{} is in use by {} (end that, or --relocate=OLD=NEW gives the socket of the job another name)",
+      name.place, holder.empty() ? "another process" : holder);
+}
+
+std::string other_name_problem(const UnixName& name) {
+  return fmt::format(
+      "the name {} now refers to a different socket or file (remove or rename that, or --relocate=OLD=NEW "
+      "gives the socket of the job another name)",
+      name.place);
 }
 
 NamePlace state_of(const UnixName& name) {
@@ -239,9 +256,9 @@ std::string unix_name_problem(const Context& context, const File& file, const Re
     return text;
   switch (state_of(name)) {
     case NamePlace::kInUse:
-      return fmt::format("{} is in use", name.place);
+      return used_name_problem(name);
     case NamePlace::kOther:
-      return fmt::format("the name {} now refers to a different socket or file", name.place);
+      return other_name_problem(name);
     case NamePlace::kFree:
     case NamePlace::kStale:
       break;
@@ -478,9 +495,8 @@ UniqueFd UnixNames::bind_inside(int fd, const UnixName& name) {
   const auto directory = directory_for(name);
   const auto outside = outer_path(input_.context, name.mnt, name.place);
   const NamePlace state = state_at(name, names::open_below(root, below, O_PATH | O_NOFOLLOW, 0));
-  if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
-  if (state == NamePlace::kOther || !directory)
-    fail(EADDRINUSE, "the name {} now refers to a different socket or file", name.place);
+  if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}", used_name_problem(name));
+  if (state == NamePlace::kOther || !directory) fail(EADDRINUSE, "{}", other_name_problem(name));
   const UniqueFd above =
       names::open_below(root, place_directory(below), O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
   struct stat before, now;
@@ -521,9 +537,8 @@ void UnixNames::bind(std::uint32_t id, int fd, const UnixName& name) {
     bound.file = bind_inside(fd, name);
   } else {
     const NamePlace state = state_of(name);
-    if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}: a socket's name is in use", name.place);
-    if (state == NamePlace::kOther)
-      fail(EADDRINUSE, "the name {} now refers to a different socket or file", name.place);
+    if (state == NamePlace::kInUse) fail(EADDRINUSE, "{}", used_name_problem(name));
+    if (state == NamePlace::kOther) fail(EADDRINUSE, "{}", other_name_problem(name));
     struct stat old;
     if (state == NamePlace::kStale && names::lstat(name.place, old) == 0) {
       // An early context does not tell.

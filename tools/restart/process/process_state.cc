@@ -114,4 +114,11 @@ std::string limit_name(std::uint32_t resource) {
   return resource < std::size(kNames) ? kNames[resource] : fmt::format("resource {}", resource);
 }
 
+std::string limit_option(std::uint32_t resource) {
+  static constexpr const char* kOptions[] = {"cpu",      "fsize",  "data",    "stack", "core",  "rss",
+                                             "nproc",    "nofile", "memlock", "as",    "locks", "sigpending",
+                                             "msgqueue", "nice",   "rtprio",  "rttime"};
+  return resource < std::size(kOptions) ? kOptions[resource] : fmt::format("{}", resource);
+}
+
 }  // namespace cryo

@@ -24,5 +24,7 @@ void restore_umask(const Process& process);
 
 // Name of an RLIMIT_*: "open files (RLIMIT_NOFILE)".
 [[nodiscard]] std::string limit_name(std::uint32_t resource);
+// As prlimit(1) has it: "nofile".
+[[nodiscard]] std::string limit_option(std::uint32_t resource);
 
 }  // namespace cryo

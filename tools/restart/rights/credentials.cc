@@ -217,6 +217,14 @@ std::string groups_problem(const std::vector<std::uint32_t>& saved, const std::v
       list(saved), list(own));
 }
 
+bool is_one_user(const cryo_creds& creds) {
+  return creds.euid == creds.uid && creds.suid == creds.uid && creds.fsuid == creds.uid;
+}
+
+bool is_one_group(const cryo_creds& creds) {
+  return creds.egid == creds.gid && creds.sgid == creds.gid && creds.fsgid == creds.gid;
+}
+
 std::vector<std::string> credential_problems(const CredentialChange& change) {
   std::vector<std::string> problems;
   if (!change.to) return problems;
@@ -224,13 +232,17 @@ std::vector<std::string> credential_problems(const CredentialChange& change) {
   const cryo_creds& to = change.to->head;
   if (!capable(change.own, CAP_SETUID) && !(may_set_uid(own, to.uid) && may_set_uid(own, to.euid) &&
                                             may_set_uid(own, to.suid) && may_set_uid(own, to.fsuid)))
-    problems.push_back(fmt::format("it ran as user {} (effective {}), cr_restart runs as user {}", to.uid,
-                                   to.euid, own.uid));
+    problems.push_back(
+        fmt::format("it ran as user {} (effective {}), cr_restart runs as user {} (restart it as {})", to.uid,
+                    to.euid, own.uid, is_one_user(to) && to.uid != 0 ? "that user or as root" : "root"));
   if (!capable(change.own, CAP_SETGID)) {
     if (!(may_set_gid(own, to.gid) && may_set_gid(own, to.egid) && may_set_gid(own, to.sgid) &&
           may_set_gid(own, to.fsgid)))
-      problems.push_back(fmt::format("it ran with group {} (effective {}), cr_restart runs with group {}",
-                                     to.gid, to.egid, own.gid));
+      problems.push_back(fmt::format(
+          "it ran with group {} (effective {}), cr_restart runs with group {}{}", to.gid, to.egid, own.gid,
+          !problems.empty()  ? ""
+          : is_one_group(to) ? " (sg GROUP -c \"cr_restart ...\" runs it with that group)"
+                             : " (restart it as root)"));
     // --groups=own does not help another user.
     if (change.to->groups != change.own.groups && problems.empty())
       problems.push_back(groups_problem(change.to->groups, change.own.groups));
