@@ -131,6 +131,130 @@ check "its output ends with the job" status_is 137
 touch later
 end_processes
 
+# Jobs with namespaces of their own: in a user namespace nobody can set groups, and what is mounted is locked.
+cat >job <<'END'
+#!/bin/bash
+proc()
+{
+	local words
+	words=$(grep NSpid /proc/self/status | wc -w)
+	echo "$words"
+	[ "$words" != 2 ] || ps -o comm= -p $$ # else it has another number there
+}
+until [ -e go ]; do echo "$((n++)) $$ $(id -u) $(id -G | tr ' ' ,)" $(proc) >count.new; mv count.new count; sleep 0.1; done
+exit "$(cat go)"
+END
+sees() { cut -d ' ' -f 2- count; }
+# In the namespaces that cr_restart has made: one of the job may be in others.
+first_inside()
+{
+	local process
+	for process in $(pgrep -x cr_restart); do
+		! grep -q '^NSpid:[[:space:]][0-9]*[[:space:]]1$' "/proc/$process/status" || echo "$process"
+	done
+}
+# goes_on_there COMMAND...: that is a restart, after which the job says $before again.
+goes_on_there()
+{
+	rc=0
+	err=$("$@" --pid-ns --check ctx 2>&1 </dev/null) || rc=$?
+	check "... nothing stands in the way of it" eval 'status_is 0 && [ -z "$err" ]'
+	rm -f count
+	"$@" --pid-ns ctx </dev/null >restart.out 2>&1 &
+	restarter=$!
+	started+=("$restarter")
+	wait_for eval 'exists count || is_gone $restarter'
+	err=$(cat restart.out)
+	check "... it runs" counts
+	check "... and is told the same" same "$(sees)" "$before"
+}
+
+# namespaces_go_on NAME WHO... -- COMMAND...: the job is run by this, and then restarted by $again instead of WHO.
+namespaces_go_on()
+{
+	local name=$1 who=() before
+	shift
+	while [ "$1" != -- ]; do who+=("$1"); shift; done
+	shift
+	[ ${#again[@]} -gt 0 ] || again=("${who[@]}" cr_restart)
+	rm -f go count ctx
+	end_processes
+	"${who[@]}" "$@" setsid --wait ./job </dev/null >/dev/null 2>&1 &
+	pid=$!
+	started+=("$pid")
+	wait_for exists count
+	before=$(sees)
+	rc=0
+	err=$("${who[@]}" cr_checkpoint --tree --kill -f ctx "$pid" 2>&1) || rc=$?
+	check "$name: a context" status_is 0
+	wait "$pid" 2>/dev/null
+	before=${before/"$lost"/}
+	goes_on_there "${again[@]}"
+	if [ "$twice" ]; then
+		rc=0
+		err=$("${who[@]}" nsenter -t "$(first_inside)" -p -m -U --preserve-credentials \
+			cr_checkpoint --tree --kill -f "$PWD/ctx" "$pid" 2>&1) || rc=$?
+		check "... a context from inside" status_is 0
+		wait "$restarter" 2>/dev/null
+		goes_on_there "${again[@]}"
+	fi
+	echo 3 >go
+	await_end "$restarter"
+	check "... its exit status" status_is 3
+	again=()
+}
+again=() lost='' twice=1
+numbers=(--map-user="$(id -u "$user")" --map-group="$(id -g "$user")")
+namespaces_go_on "unshare -Ur" "${as_user[@]}" -- unshare -Ur
+twice=''
+namespaces_go_on "unshare -U, with the user's own number" "${as_user[@]}" -- unshare -U "${numbers[@]}"
+namespaces_go_on "unshare -Urpnu" "${as_user[@]}" -- unshare -Urpnu --fork
+namespaces_go_on "one in another" "${as_user[@]}" -- unshare -Ur unshare -U "${numbers[@]/=*/=7}"
+# As the machine's binfmt_misc is.
+mount -t tmpfs -o size=64k none /proc/sys/fs/binfmt_misc
+namespaces_go_on "unshare -Urm" "${as_user[@]}" -- unshare -Urm
+twice=1
+namespaces_go_on "unshare -Urmpf --mount-proc" "${as_user[@]}" -- unshare -Urmpf --mount-proc
+twice=''
+namespaces_go_on "mount namespaces in each other" "${as_user[@]}" -- unshare -Urm unshare -m unshare -Urmpf --mount-proc
+namespaces_go_on "root, unshare -m" env -- unshare -m
+was=$(findmnt -no PROPAGATION /)
+mount --make-rshared /
+namespaces_go_on "root, unshare -m, slave" env -- unshare -m --propagation slave
+mount --make-r"${was%%,*}" /
+namespaces_go_on "root, unshare -mpf --mount-proc" env -- unshare -mpf --mount-proc
+umount /proc/sys/fs/binfmt_misc
+lost=,65534
+again=(setpriv --reuid "$user" --regid "$user" --groups "1000" -- cr_restart --groups=own)
+namespaces_go_on "unshare -Ur, by who has lost groups" "${as_user[@]}" -- unshare -Ur
+
+# Ids that his namespace does not have.
+mkdir mappers
+printf '#!/bin/sh\n' | tee mappers/newuidmap >mappers/newgidmap
+chmod 755 mappers/*
+rm -f count ctx go
+end_processes
+"${as_user[@]}" unshare -U sh -c 'until [ -e go ]; do sleep 0.1; done; rm go; exec ./job' </dev/null >/dev/null 2>&1 &
+pid=$!
+started+=("$pid")
+wait_for eval '[ "$(readlink /proc/$pid/ns/user)" != "$(readlink /proc/self/ns/user)" ]'
+printf '0 1000 1\n1 100000 5\n' | tee "/proc/$pid/uid_map" >"/proc/$pid/gid_map"
+touch go
+chown "$user:" go
+wait_for exists count
+cr --tree --kill -f ctx "$pid"
+wait "$pid" 2>/dev/null
+chown "$user:" ctx
+rc=0
+err=$("${as_user[@]}" env PATH="$PWD/mappers:$PATH" cr_restart --check ctx 2>&1 </dev/null) || rc=$?
+check "a user namespace with more ids" not said "not mapped"
+rc=0
+err=$("${as_user[@]}" env PATH="$PWD/mappers:$PATH" cr_restart --pid-ns --check ctx 2>&1 </dev/null) || rc=$?
+check "... is not made in one that has the user's only" status_is 1
+check "... which is said of its users" said \
+	"has the users 100000 to 100004, which are not mapped in that of cr_restart (an ordinary user's --pid-ns maps the caller's only)"
+check "... and of its groups" said "has the groups 100000 to 100004"
+
 # No user namespaces for him.
 limit=$(cat /proc/sys/user/max_user_namespaces)
 echo 0 >/proc/sys/user/max_user_namespaces

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,11 +22,14 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "context/mountinfo.h"
 #include "cr_restart/forward.h"
 #include "cr_restart/job_terminal.h"
+#include "restart/common/proc_files.h"
 #include "restart/ns/namespaces.h"
 #include "restart/rights/credentials.h"
 #include "restart/rights/thread_ids.h"
@@ -107,12 +112,42 @@ void skip_low_ids() {
   std::ofstream("/proc/sys/kernel/ns_last_pid") << std::max(last - kOwnIds, 1);
 }
 
+// As mount(2) takes them: others may be locked in a mount namespace of a user.
+unsigned long options_of_proc() {
+  struct statvfs old {};
+  if (::statvfs("/proc", &old) != 0) return MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  const unsigned long same = ST_NOSUID | ST_NODEV | ST_NOEXEC | ST_NOATIME | ST_NODIRATIME;
+  if (old.f_flag & ST_RELATIME) return (old.f_flag & same) | MS_RELATIME;
+  return (old.f_flag & same) | (old.f_flag & ST_NOATIME ? 0UL : static_cast<unsigned long>(MS_STRICTATIME));
+}
+
+// A new one over the old one, with what is mounted in that: to the job's mount namespaces, which are copies
+// of this one, it is what the old one was to them.  Returns an errno value.
+int mount_proc() {
+  struct statx old {};
+  const auto mounts = parse_mountinfo(read_proc("self/mountinfo"));
+  if (!mounts) return EIO;
+  if (::statx(AT_FDCWD, "/proc", 0, STATX_MNT_ID, &old) != 0) return errno;
+  std::vector<std::pair<std::string, UniqueFd>> inside;
+  for (const Mount& mount : *mounts)
+    if (mount.parent == old.stx_mnt_id && mount.id != old.stx_mnt_id)
+      inside.emplace_back(mount.point,
+                          UniqueFd(::open_tree(AT_FDCWD, mount.point.c_str(),
+                                               OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+                                                   AT_NO_AUTOMOUNT | AT_SYMLINK_NOFOLLOW)));
+  if (::mount("proc", "/proc", "proc", options_of_proc(), nullptr) != 0) return errno;
+  // What cannot be had is missed by whoever needs it.
+  for (const auto& [point, tree] : inside)
+    if (tree) (void)::move_mount(tree.get(), "", AT_FDCWD, point.c_str(), MOVE_MOUNT_F_EMPTY_PATH);
+  // So that a copy can be the slave that the old one was.
+  return ::mount(nullptr, "/proc", nullptr, MS_SHARED, nullptr) == 0 ? 0 : errno;
+}
+
 // Process 1.  Its namespace would end with it: it stays while anybody else is there.  `inside` ends with
 // cr_restart; until its children are ours there is a moment.
 [[noreturn]] void be_first(const UniqueFd& ready, const UniqueFd& inside) {
   ::signal(SIGCHLD, SIG_IGN);  // nobody waits for the orphans of a job
-  int error = 0;
-  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) error = errno;
+  int error = mount_proc();
   if (error == 0) skip_low_ids();
   ::setsid();
   if (error == 0 && ::chdir("/") != 0) error = errno;

@@ -201,9 +201,9 @@ void LockedMountChecker::visit(std::uint32_t wanted, std::uint32_t id) {
              now_[other].root == mount.root;
     });
     if (same == rest.end()) continue;
-    const std::uint32_t found = now_[*same].id;
+    const Mount& found = proc_over(now_, now_[*same], tree_, mount);
     rest.erase(same);
-    visit(mount.id, found);
+    visit(mount.id, found.id);
   }
   for (const std::size_t other : rest) judge(now_[other]);
 }

@@ -55,6 +55,23 @@ std::string user_namespace_error(const Namespace& ns) {
   });
 }
 
+// Nobody can give an id that has no number where cr_restart is.
+void check_ranges(const std::vector<cryo_id_range>& ranges, const std::vector<cryo_id_range>& own,
+                  bool groups, Findings& findings) {
+  for (const cryo_id_range& range : ranges) {
+    const std::uint32_t first = range.lower_first;
+    if (std::any_of(own.begin(), own.end(), [&](const cryo_id_range& other) {
+          return first >= other.first && first - other.first < other.count &&
+                 range.count <= other.count - (first - other.first);
+        }))
+      continue;
+    findings.problem(EPERM,
+                     "a user namespace has the {} {} to {}, which are not mapped in that of cr_restart (an "
+                     "ordinary user's --pid-ns maps the caller's only)",
+                     groups ? "groups" : "users", first, std::uint64_t{first} + range.count - 1);
+  }
+}
+
 void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
   if (ns.head.owner != 0) return;
   if (ns.user->owner_uid != own.head.euid && !capable(own, CAP_SETUID))
@@ -64,6 +81,9 @@ void check_users(const Namespace& ns, const Creds& own, Findings& findings) {
     findings.problem(EPERM,
                      "a user namespace has ids other than those of cr_restart: that requires CAP_SETUID "
                      "and CAP_SETGID, or newuidmap and newgidmap");
+  const IdMaps maps = own_id_maps();
+  check_ranges(ns.uids, maps.uids, false, findings);
+  check_ranges(ns.gids, maps.gids, true, findings);
   if (const std::string text = user_namespace_error(ns); !text.empty())
     findings.problem(EPERM, "a user namespace of user {} cannot be made: {}{}", ns.user->owner_uid, text,
                      user_namespace_switch());

@@ -105,7 +105,7 @@ class Child {
 void Child::restore_ordinary_state() {
   // For those that a helper has forked, and left.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail_errno("PR_SET_PDEATHSIG");
-  credentials_ = credential_change(*process_.creds, own_credentials());
+  credentials_ = credential_change(input_.context, process_, own_credentials());
   if (credentials_.to) keep_unmapped(credentials_, own_id_maps());
   raise_limits(process_);
   // With a cgroup namespace it has been there before that.

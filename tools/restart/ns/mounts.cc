@@ -160,6 +160,22 @@ std::vector<Mount> own_mounts() {
   return std::move(*mounts);
 }
 
+// "MAJOR:MINOR" of cr_restart's own /proc.
+std::string own_proc_device() {
+  const UniqueFd proc = open_proc(".", O_PATH | O_DIRECTORY);
+  struct statx at {};
+  if (!proc || ::statx(proc.get(), "", AT_EMPTY_PATH, 0, &at) != 0) return "";
+  return fmt::format("{}:{}", at.stx_dev_major, at.stx_dev_minor);
+}
+
+// What is mounted right on it.
+const Mount* cover_of(const std::vector<Mount>& mounts, const Mount& mount) {
+  const auto found = std::find_if(mounts.begin(), mounts.end(), [&mount](const Mount& other) {
+    return other.parent == mount.id && other.id != mount.id && other.point == mount.point;
+  });
+  return found == mounts.end() ? nullptr : &*found;
+}
+
 class MountBuilder {
  public:
   MountBuilder(const MountsToBuild& wanted, const MountHelp& help, std::uint32_t pid_ns)
@@ -215,6 +231,7 @@ class MountBuilder {
   std::map<std::size_t, UniqueFd> in_groups_;    // of each mount, as long as a path leads there
   bool last_ = false;                            // time that the tree is gone through
   std::map<std::uint32_t, std::size_t> placed_;  // by its id now
+  std::set<std::uint32_t> covered_;              // by what stands for them: their ids now
 };
 
 bool MountBuilder::has_part(std::size_t wanted) {
@@ -365,7 +382,9 @@ void MountBuilder::take_away(std::uint32_t parent) {
   for (bool any = true; any;) {
     any = false;
     for (const Mount& other : now_)
-      if (other.parent == parent && other.id != parent && !placed_.contains(other.id)) any |= unmount(other);
+      if (other.parent == parent && other.id != parent && !placed_.contains(other.id) &&
+          !covered_.contains(other.id))
+        any |= unmount(other);
     if (any) now_ = own_mounts();
   }
 }
@@ -451,10 +470,12 @@ void MountBuilder::visit(std::size_t wanted, std::uint32_t id) {
     in_groups_.emplace(wanted, open_mount(mount.point, mount.type, id));
   std::map<std::size_t, std::uint32_t> there;
   for (const std::size_t child : children(mount.id)) {
-    const Mount* found = match(child, id);
-    if (found == nullptr) continue;
-    there[child] = found->id;
-    placed_[found->id] = child;
+    const Mount* below = match(child, id);
+    if (below == nullptr) continue;
+    const Mount& found = proc_over(now_, *below, tree_, tree_.mounts[child]);
+    if (found.id != below->id) covered_.insert(below->id);
+    there[child] = found.id;
+    placed_[found.id] = child;
   }
   take_away(id);
   for (const std::size_t child : children(mount.id)) {
@@ -511,6 +532,7 @@ void MountBuilder::build() {
   const std::uint32_t top = own->id;
   for (last_ = first;; last_ = true) {
     placed_.clear();
+    covered_.clear();
     visit(root, top);
     now_ = own_mounts();
     if (last_) break;
@@ -544,6 +566,22 @@ std::size_t mount_at(const MountTree& tree, const std::string& path) {
 }
 
 }  // namespace
+
+const Mount& proc_over(const std::vector<Mount>& now, const Mount& found, const MountTree& tree,
+                       const Mount& wanted) {
+  if (found.type != "proc" || found.root != "/") return found;
+  for (std::size_t i = 0; i < tree.mounts.size(); ++i) {
+    const Mount& mount = tree.mounts[i];
+    if (tree.kinds[i].kind == CRYO_MOUNT_BIND && mount.parent == wanted.id && mount.id != wanted.id &&
+        mount.point == wanted.point)
+      return found;
+  }
+  const std::string own = own_proc_device();
+  if (found.device == own) return found;
+  for (const Mount* over = cover_of(now, found); over != nullptr; over = cover_of(now, *over))
+    if (over->device == own && over->root == "/") return *over;
+  return found;
+}
 
 // By the number that the kernel gives it, and where that is: a path alone may have been made to lead
 // elsewhere.

@@ -66,6 +66,12 @@ void build_late_mounts(const MountsToBuild& wanted, const MountHelp& help, std::
 // What of `tree` a copy of `base` does not have; nullptr: nothing.
 [[nodiscard]] const Mount* missing_in(const MountTree& tree, const MountTree& base);
 
+// cr_restart's own /proc, of `now`, where that is mounted over another one, `found`, which is there as the
+// job had `wanted`, and the job had nothing of the kind over it: it stands for both, as with --pid-ns.
+// Otherwise `found`.
+[[nodiscard]] const Mount& proc_over(const std::vector<Mount>& now, const Mount& found, const MountTree& tree,
+                                     const Mount& wanted);
+
 // Does anything of the job in the mount namespace `ns` lie at `place`, or below it?
 [[nodiscard]] bool uses_place(const Context& context, std::uint32_t ns, const std::string& place);
 // Where in the namespace a mount is going to be that is at `point` in what it is made of: there, unless the

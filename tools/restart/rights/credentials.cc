@@ -6,6 +6,7 @@
 #include <linux/prctl.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "restart/common/proc_files.h"
 #include "restart/rights/thread_ids.h"
 
@@ -79,26 +81,38 @@ std::vector<cryo_id_range> own_ranges(const char* file) {
 
 namespace {
 
-// Of keep_outer_groups(): by their numbers outside, and inside.
-std::optional<std::vector<std::uint32_t>> g_outer_groups, g_inner_groups;
+// Of keep_outer_groups(): by their numbers outside, and inside the user namespace with that inode number.
+struct KeptGroups {
+  std::vector<std::uint32_t> outer, inner;
+  ino_t users;
+};
+std::optional<KeptGroups> g_kept;
+
+// 0: not known.
+ino_t own_user_namespace() {
+  const UniqueFd fd = open_proc("self/ns/user");
+  struct stat now {};
+  return fd && ::fstat(fd.get(), &now) == 0 ? now.st_ino : 0;
+}
 
 }  // namespace
 
 void keep_outer_groups(std::vector<std::uint32_t> groups) {
-  g_outer_groups = std::move(groups);
-  g_inner_groups = numbers<std::uint32_t>(read_proc("self/status"), "Groups", 10);
+  g_kept = {std::move(groups), numbers<std::uint32_t>(read_proc("self/status"), "Groups", 10),
+            own_user_namespace()};
 }
 
 void take_outer_numbers(Context& context) {
-  if (!g_outer_groups) return;
-  const auto take = [](Creds& creds) {
-    if (creds.groups == *g_inner_groups) creds.groups = *g_outer_groups;
+  if (!g_kept) return;
+  const auto take = [](std::vector<std::uint32_t>& groups) {
+    if (groups == g_kept->inner) groups = g_kept->outer;
   };
   for (Process& process : context.processes) {
+    if (process.outer_groups) take(*process.outer_groups);
     if (process.namespaces.user != 0) continue;
-    if (process.creds) take(*process.creds);
+    if (process.creds) take(process.creds->groups);
     for (Thread& thread : process.threads)
-      if (thread.creds) take(*thread.creds);
+      if (thread.creds) take(thread.creds->groups);
   }
 }
 
@@ -113,7 +127,9 @@ Creds own_credentials() {
   head.uid = uids[0], head.euid = uids[1], head.suid = uids[2], head.fsuid = uids[3];
   head.gid = gids[0], head.egid = gids[1], head.sgid = gids[2], head.fsgid = gids[3];
   own.groups = numbers<std::uint32_t>(status, "Groups", 10);
-  if (g_outer_groups && g_outer_groups->size() == own.groups.size()) own.groups = *g_outer_groups;
+  // In a user namespace of the job they have the numbers of that.
+  if (g_kept && g_kept->inner == own.groups && g_kept->users == own_user_namespace())
+    own.groups = g_kept->outer;
   head.nr_groups = static_cast<std::uint32_t>(own.groups.size());
   head.cap_inheritable = capabilities(status, "CapInh");
   head.cap_permitted = capabilities(status, "CapPrm");
@@ -165,7 +181,9 @@ void keep_unmapped(CredentialChange& change, const IdMaps& maps) {
 
 CredentialChange thread_credentials(const Thread& thread, const CredentialChange& process) {
   if (!thread.creds) return process;
-  CredentialChange change = credential_change(*thread.creds, process.own);
+  Creds saved = *thread.creds;
+  if (process.given_groups && saved.groups == *process.given_groups) saved.groups = process.own.groups;
+  CredentialChange change = credential_change(saved, process.own);
   if (change.to) keep_unmapped(change, own_id_maps());
   return change;
 }
@@ -182,6 +200,16 @@ bool needs_outer_groups(const Context& context, const Process& process) {
   return !(ns.user->flags & CRYO_USER_SETGROUPS) || ns.gids.empty() ||
          !std::all_of(process.creds->groups.begin(), process.creds->groups.end(),
                       [&ns](std::uint32_t group) { return has_number(ns.gids, group); });
+}
+
+// With --groups=own they have other numbers than at the checkpoint, and nobody may set them there.
+CredentialChange credential_change(const Context& context, const Process& process, const Creds& own) {
+  if (!needs_outer_groups(context, process)) return credential_change(*process.creds, own);
+  Creds saved = *process.creds;
+  saved.groups = own.groups;
+  CredentialChange change = credential_change(saved, own);
+  change.given_groups = process.creds->groups;
+  return change;
 }
 
 void take_outer_groups(const Context& context, const Process& process) {

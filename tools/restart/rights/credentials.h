@@ -19,8 +19,13 @@ namespace cryo {
 struct CredentialChange {
   std::optional<Creds> to;
   Creds own;
+  // The supplementary groups of the checkpoint where `own` has what stands for them, take_outer_groups().
+  std::optional<std::vector<std::uint32_t>> given_groups = {};
 };
 [[nodiscard]] CredentialChange credential_change(const Creds& saved, const Creds& own);
+// Of a process that is in its user namespace and has `own` there.
+[[nodiscard]] CredentialChange credential_change(const Context& context, const Process& process,
+                                                 const Creds& own);
 
 // The ids that have a number in a user namespace.
 struct IdMaps {
