@@ -221,6 +221,10 @@ rc=0; err=$(cr_restart --check --changed-files=ignore ctx 2>&1) || rc=$?
 check "... unless changed files are ignored" eval 'status_is 0 && [ -z "$err" ]'
 rc=0; err=$(cr_restart --check --changed-files=refuse ctx 2>&1) || rc=$?
 check "... and refused where they are to be" eval 'status_is 116 && said "is not undone (--changed-files=warn continues with it as it is)"'
+hold '6<>log'
+printf 'of others\n' >>log
+rc=0; err=$(cr_restart --check --changed-files=refuse ctx 2>&1) || rc=$?
+check "... one that has only become longer is not" eval 'status_is 0 && said "bytes were added"'
 # By a shared mapping, too, the descriptor of which has been closed.
 fresh
 start_quietly shm

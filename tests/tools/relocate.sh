@@ -106,10 +106,10 @@ wait_for is_gone "$pid"
 mv data/old data/new
 rc=0
 err=$(by_user cr_restart --check --relocate "$PWD/data/old=$PWD/data/new" ctx 2>&1) || rc=$?
-check "... the name outside: --check refuses" not status_is 0
+check "... the name outside: --check refuses" eval 'not status_is 0 && said "data/old/log): cannot be found"'
 rc=0
 err=$(by_user cr_restart --relocate "$PWD/data/old=$PWD/data/new" ctx 2>&1) || rc=$?
-check "... so does a restart" not status_is 0
+check "... so does a restart" eval 'not status_is 0 && said "data/old/log): cannot be found"'
 rc=0
 err=$(by_user cr_restart --check --relocate "$PWD/view/old=$PWD/view/new" ctx 2>&1) || rc=$?
 check "... the name inside: --check finds nothing" status_is 0

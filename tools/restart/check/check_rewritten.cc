@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "restart/check/check.h"
@@ -40,7 +42,7 @@ class RewrittenChecker {
   void check_inode(const Inode& inode, const WrittenFile& written);
   [[nodiscard]] bool goes_on_inside(const Inode& inode, const FileNow& now) const;
   void report_anew(const Inode& inode, const WrittenFile& written, const FileNow& now);
-  void report_in_place(const Inode& inode, const FileNow& now);
+  void report_in_place(const Inode& inode, const FileNow& now, bool certain);
 
   const Context& context_;
   const RestartOptions& options_;
@@ -56,6 +58,14 @@ bool is_modified_since(const cryo_inode& before, const FileNow& now) {
   const auto then = static_cast<time_t>(before.mtime_sec);
   const statx_timestamp& modified = now.stat().stx_mtime;
   return modified.tv_sec != then || modified.tv_nsec > before.mtime_nsec;
+}
+
+// What was written before the checkpoint gets its time there when it is written back, soon afterwards.
+bool is_time_of_server(std::uint32_t magic) {
+  // NFS, FUSE, CIFS, SMB, Ceph, 9P, Lustre, AFS, GPFS.
+  constexpr std::uint32_t kMagic[] = {0x6969,     0x65735546, 0xff534d42, 0xfe534d42, 0x00c36400,
+                                      0x01021997, 0x0bd00bd0, 0x5346414f, 0x47504653};
+  return std::find(std::begin(kMagic), std::end(kMagic), magic) != std::end(kMagic);
 }
 
 // What cr_restart itself has open is shared with it, and not cut; what is another file is reported as such.
@@ -102,7 +112,8 @@ void RewrittenChecker::report_anew(const Inode& inode, const WrittenFile& writte
   }
 }
 
-void RewrittenChecker::report_in_place(const Inode& inode, const FileNow& now) {
+// `certain`: it has not only become longer, or been written back to a server.
+void RewrittenChecker::report_in_place(const Inode& inode, const FileNow& now, bool certain) {
   if (options_.changed_files == ChangedFiles::kIgnore) return;
   const statx_timestamp& modified = now.stat().stx_mtime;
   const bool fraction = modified.tv_sec == inode.head.mtime_sec;
@@ -110,7 +121,7 @@ void RewrittenChecker::report_in_place(const Inode& inode, const FileNow& now) {
       fmt::format("{}: modified {} (was {}): what has been overwritten in it since is not undone", who_,
                   time_text(modified.tv_sec, fraction, modified.tv_nsec),
                   time_text(inode.head.mtime_sec, fraction, inode.head.mtime_nsec));
-  if (options_.changed_files == ChangedFiles::kRefuse)
+  if (certain && options_.changed_files == ChangedFiles::kRefuse)
     findings_.problem(ESTALE, "{} (--changed-files=warn continues with it as it is)", text);
   else
     findings_.warning("{}", text);
@@ -137,7 +148,9 @@ void RewrittenChecker::check_inode(const Inode& inode, const WrittenFile& writte
     return report_anew(inode, written, now);
   // A copy elsewhere is younger as a rule.
   if (modified && path == outer_path(context_, *written.file) && (written.in_place || end == OldEnd::kOther))
-    report_in_place(inode, now);
+    report_in_place(
+        inode, now,
+        end == OldEnd::kOther || (size == inode.head.size && !is_time_of_server(inode.head.fs_magic)));
 }
 
 void RewrittenChecker::check() {
@@ -147,7 +160,7 @@ void RewrittenChecker::check() {
     if (!concerns(file, use)) continue;
     WrittenFile& written = found[file.head.inode];
     // One that is mapped only says less.
-    if (written.file == nullptr || !is_output(*written.file, *written.use))
+    if (written.file == nullptr || (!is_output(*written.file, *written.use) && is_output(file, use)))
       written.file = &file, written.use = &use;
     const int flags = static_cast<int>(file.head.flags);
     if (use.mapped_shared_writable || ((flags & O_ACCMODE) == O_RDWR && (flags & O_APPEND) == 0))

@@ -190,6 +190,7 @@ bool can_watch_again(const FileCheck& at, const Watch& watch, const std::string&
 
 void check_inotify(FileCheck& at, const File& file, const FileUse& use) {
   const std::uint32_t mnt = at.context.processes[use.process].namespaces.mnt;
+  const bool inside = at.context.processes[use.process].namespaces.user != 0;
   RemovedFiles removed(at.context);
   const Watch* first = nullptr;
   std::size_t others = 0;
@@ -198,9 +199,12 @@ void check_inotify(FileCheck& at, const File& file, const FileUse& use) {
     const std::string path = at.options.relocations.apply(watch.path);
     const auto outer = outer_path(at.context, mnt, path);
     if (!outer) continue;  // found out when its mount namespace is there
-    if (names::access(*outer, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(at, watch, *outer))
-      at.problem(errno, "cannot watch {} (watch descriptor {}): {}", path, watch.head.wd, errno_text(errno));
-    else if (is_other_watched(at, watch.path, *outer, watch.head.ino) && others++ == 0)
+    if (names::access(*outer, R_OK, AT_SYMLINK_NOFOLLOW) != 0 && !can_watch_again(at, watch, *outer)) {
+      // A user namespace of the job's may give it rights to files of other ids that are mapped there.
+      if (!inside || (errno != EACCES && errno != EPERM))
+        at.problem(errno, "cannot watch {} (watch descriptor {}): {}", path, watch.head.wd,
+                   errno_text(errno));
+    } else if (is_other_watched(at, watch.path, *outer, watch.head.ino) && others++ == 0)
       first = &watch;
   }
   if (first != nullptr && at.options.changed_files != ChangedFiles::kIgnore)

@@ -163,6 +163,20 @@ void leave_to_waiter(const ForkRequest& request, pid_t stray) {
   }
 }
 
+namespace {
+
+// Of several numbers, /proc shows those where cr_restart is.
+[[noreturn]] void fail_taken(const ForkRequest& request) {
+  const bool nested = !request.outer.empty();
+  const pid_t number = nested ? request.outer.back() : request.pid;
+  const std::string inside = nested ? fmt::format(" ({} in its pid namespace)", request.pid) : std::string();
+  if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(number); !holder.empty())
+    fail(EBUSY, "pid {}{} is in use by {}", number, inside, holder);
+  fail(EBUSY, "cannot get pid {}{}: lost to other processes in {} attempts", number, inside, request.tries);
+}
+
+}  // namespace
+
 pid_t fork_with_pid(const ForkRequest& request) {
   const TimerSlack slack(request.timer_slack_ns);
   bool use_cursor = request.pid != 0 && !is_capable(CAP_CHECKPOINT_RESTORE) && !is_capable(CAP_SYS_ADMIN);
@@ -211,11 +225,7 @@ pid_t fork_with_pid(const ForkRequest& request) {
     const timespec pause{0, attempt < stub::kQuickTidTries ? 0 : stub::kTidPauseNs};
     ::nanosleep(&pause, nullptr);
   }
-  // As it is called where cr_restart is: /proc shows these.
-  const pid_t number = request.outer.empty() ? request.pid : request.outer.back();
-  if (const std::string holder = IdHolders(std::chrono::milliseconds(0)).find(number); !holder.empty())
-    fail(EBUSY, "pid {} is in use by {}", number, holder);
-  fail(EBUSY, "cannot get pid {}: lost to other processes in {} attempts", number, request.tries);
+  fail_taken(request);
 }
 
 void restore_cursor(int device_fd) {
@@ -240,12 +250,13 @@ char state_in(const std::string& stat) {
 
 // A process whose main thread has exited is stopped as another one is.
 bool has_stopped_thread(pid_t pid) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(fmt::format("/proc/{}/task", pid).c_str()),
-                                                ::closedir);
-  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr)
-    if (entry->d_name[0] != '.' &&
-        state_in(read_proc(fmt::format("{}/task/{}/stat", pid, entry->d_name))) == 'T')
-      return true;
+  UniqueFd fd = open_proc(fmt::format("{}/task", pid), O_RDONLY | O_DIRECTORY);
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(fd ? ::fdopendir(fd.release()) : nullptr, ::closedir);
+  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
+    if (entry->d_name[0] == '.' || entry->d_name == std::to_string(pid)) continue;
+    const char state = state_in(read_proc(fmt::format("{}/task/{}/stat", pid, entry->d_name)));
+    if (state != '\0' && state != 'Z' && state != 'X') return state == 'T';
+  }
   return false;
 }
 

@@ -28,8 +28,8 @@ Again again_of(const Root& root, const std::string& path, std::uint64_t created_
 }
 
 // Somebody else's, for all that can be told.
-bool is_other(const Root& root, const RestartOptions& options, const std::string& path, int fd) {
-  return path == root.path &&
+bool is_other(const Root& root, const RestartOptions& options, int fd) {
+  return !options.relocations.covers(root.path) &&
          options.changed_files.value_or(ChangedFiles::kRefuse) == ChangedFiles::kRefuse &&
          identity_of(root.head, fd) == Identity::kOther;
 }
@@ -46,7 +46,7 @@ std::string root_problem(const CheckInput& input, const Root& root, const std::s
   }
   if (!fd)
     return fmt::format("cannot be opened: {} (--relocate=OLD=NEW if it is elsewhere now)", errno_text(code));
-  if (!is_other(root, input.options, path, fd.get())) return {};
+  if (!is_other(root, input.options, fd.get())) return {};
   code = ESTALE;
   return fmt::format(
       "is another directory than at the checkpoint: {} (--changed-files=warn if it is the right one)",
@@ -79,7 +79,7 @@ bool is_on_made_mount(const Process& process, const Root& root) {
 UniqueFd open_root(const Root& root, const RestartOptions& options, std::uint64_t created_ns, bool made) {
   const std::string path = options.relocations.apply(root.path);
   UniqueFd fd = names::open_again(again_of(root, path, created_ns));
-  if (!made && is_other(root, options, path, fd.get()))
+  if (!made && is_other(root, options, fd.get()))
     fail(ESTALE, "the root directory {} is another one than at the checkpoint: {}", path,
          difference_of(root.head, fd.get()));
   return fd;

@@ -43,8 +43,7 @@ bool is_same_inode(const cryo_inode& before, const FileNow& now) {
            now.stat().stx_btime.tv_nsec == before.btime_nsec;
   if (now.dev() == before.dev) return true;
   // Numbers of such devices are assigned dynamically.
-  return now.stat().stx_dev_major == 0 && ::major(before.dev) == 0 &&
-         (now.magic() == before.fs_magic || now.magic() == 0);
+  return now.stat().stx_dev_major == 0 && ::major(before.dev) == 0 && now.magic() == before.fs_magic;
 }
 
 // Tools that copy may know seconds only. Size and time are what any user can give a file of his.
@@ -68,7 +67,7 @@ bool is_made_up(std::uint32_t magic) {
 Identity identity_of(const cryo_inode& before, const FileNow& now) {
   // Early contexts do not have it.
   if (before.fs_magic == 0 || is_made_up(before.fs_magic)) return Identity::kSame;
-  if (!now.is_known() || is_same_inode(before, now)) return Identity::kSame;
+  if (!now.is_known() || is_same_inode(before, now) || now.magic() == 0) return Identity::kSame;
   return is_copy(before, now) ? Identity::kCopy : Identity::kOther;
 }
 

@@ -39,17 +39,39 @@ namespace {
 
 constexpr std::uint32_t kOverflowId = 65534;
 constexpr timespec kLeasePause{0, 50000000};
-constexpr int kLeaseTries = 1200;  // a minute: more than /proc/sys/fs/lease-break-time
+constexpr int kLeastLeaseSeconds = 60, kMostLeaseSeconds = 180;
 
-// Of this process, for all of its files together: who has leases on many of them gets no more of its time.
-int g_lease_tries = 0;
+// What is left of the time that a process waits for leases to be broken, for all of its files together: who
+// has leases on many of them gets no more.
+struct LeaseWait {
+  pid_t pid = 0;
+  int tries = 0;
+};
+LeaseWait g_lease_wait;
+
+// The kernel breaks one that is not given up after /proc/sys/fs/lease-break-time, in seconds.
+int lease_seconds() {
+  const int break_time = std::atoi(read_proc("sys/fs/lease-break-time").c_str());
+  return std::clamp(2 * std::min(break_time, kMostLeaseSeconds), kLeastLeaseSeconds, kMostLeaseSeconds);
+}
 
 // Before the next try to open what could not be, as a lease on it is being broken.
 bool wait_for_lease() {
-  if (g_lease_tries >= kLeaseTries) return errno = EWOULDBLOCK, false;
-  ++g_lease_tries;
+  constexpr int kTriesInSecond = 1000000000 / kLeasePause.tv_nsec;
+  if (g_lease_wait.pid != ::getpid()) g_lease_wait = {::getpid(), lease_seconds() * kTriesInSecond};
+  if (g_lease_wait.tries == 0) return errno = EWOULDBLOCK, false;
+  --g_lease_wait.tries;
   ::nanosleep(&kLeasePause, nullptr);
   return true;
+}
+
+UniqueFd reopen_place(int fd, int flags) {
+  UniqueFd again;
+  do again = open_proc(fmt::format("self/fd/{}", fd), flags | O_NONBLOCK | O_NOCTTY);
+  while (!again && errno == EWOULDBLOCK && wait_for_lease());
+  constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME;
+  if (again && !(flags & O_NONBLOCK) && ::fcntl(again.get(), F_SETFL, flags & kStatusFlags) != 0) return {};
+  return again;
 }
 
 bool has_rights_of_root(const Creds& creds) {
@@ -307,7 +329,7 @@ UniqueFd open_place(UniqueFd place, const Again& again) {
   if (again.flags & O_PATH) return place;
   if (again.flags & O_NOFOLLOW) return open_by_name(place, again);
   // Others have no leases, and open(2) may mean something else by O_NONBLOCK.
-  if (S_ISREG(again.mode)) return names::reopen_regular(place.get(), again.flags);
+  if (S_ISREG(again.mode)) return reopen_place(place.get(), again.flags);
   return open_proc(fmt::format("self/fd/{}", place.get()), again.flags | O_NOCTTY);
 }
 
@@ -392,15 +414,13 @@ UniqueFd open_as_owner(const std::vector<Rights>& rights, const Again& again) {
   return fd;
 }
 
-}  // namespace
-
-namespace {
-
 std::string open_error(int error) {
   if (error != EWOULDBLOCK) return way_error(error);
-  return "other processes have leases on files of the job (fcntl(2), F_SETLEASE), and did not give them up "
-         "within a "
-         "minute: see /proc/locks";
+  return fmt::format(
+      "other processes have leases on files of the job (fcntl(2), F_SETLEASE), and did not give them up in "
+      "{} "
+      "seconds: see /proc/locks, and try again",
+      lease_seconds());
 }
 
 }  // namespace
@@ -428,12 +448,9 @@ UniqueFd names::open_again(const Again& again) {
 }
 
 UniqueFd names::reopen_regular(int fd, int flags) {
-  UniqueFd again;
-  do again = open_proc(fmt::format("self/fd/{}", fd), flags | O_NONBLOCK | O_NOCTTY);
-  while (!again && errno == EWOULDBLOCK && wait_for_lease());
-  constexpr int kStatusFlags = O_APPEND | O_DIRECT | O_NOATIME;
-  if (again && !(flags & O_NONBLOCK) && ::fcntl(again.get(), F_SETFL, flags & kStatusFlags) != 0) return {};
-  return again;
+  return UniqueFd(with_rights(
+      fmt::format("/proc/self/fd/{}", fd), [&] { return reopen_place(fd, flags).release(); }, 0,
+      Extent::kOpener));
 }
 
 bool names::is_there(const Again& again) {

@@ -161,8 +161,8 @@ void enter(const Again& again);
 // As the system calls of the same names.
 [[nodiscard]] UniqueFd open(const std::string& path, int flags, mode_t mode = 0);
 [[nodiscard]] UniqueFd open_below(int directory, const std::string& path, int flags, mode_t mode);
-// The regular file behind `fd`, which may be one of O_PATH, once more. A lease that is in the way is being
-// broken by that: waits for it, for up to a minute for all files of this process; then EWOULDBLOCK.
+// The regular file behind `fd` once more. A lease that is in the way is being broken by that: waits for it,
+// for one to three minutes for all files of this process (/proc/sys/fs/lease-break-time); then EWOULDBLOCK.
 [[nodiscard]] UniqueFd reopen_regular(int fd, int flags);
 // Links and ".." stay in `directory`, as after chroot(2).
 [[nodiscard]] UniqueFd open_in_root(int directory, const std::string& path, int flags);
