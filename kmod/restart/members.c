@@ -123,8 +123,8 @@ static int finish_process(struct cryo_rst_member *m, const char **what)
 	if (!err && args->signal && !(args->flags & CRYO_RESUME_STOP_TOLD)) {
 		*what = "sending its signal";
 		/*
-		 * Those that nobody can catch also reach the first process of a pid namespace, as they
-		 * did when they came from outside of it.
+		 * Those that nobody can catch also reach the first process of a pid namespace,
+		 * as they did when they came from outside of it.
 		 */
 		err = kill_pid(task_tgid(current), args->signal, sig_kernel_only(args->signal));
 	}
