@@ -223,7 +223,7 @@ end_processes
 wait_for is_gone "$pid"
 rmdir d
 mv moved d
-restart --check --changed-files=refuse
+restart --check
 check "... back in its place: nothing" eval 'status_is 0 && silent'
 rmdir d
 mkdir d
