@@ -230,8 +230,9 @@ bool Surroundings::take(const Elsewhere::Port& port) {
   const int fd = socket(AF_INET, port.type | SOCK_CLOEXEC, 0);
   struct sockaddr_in address = {};
   const int on = 1;
-  name_ = "port " + std::to_string(port.number);
-  what_ = name_ + (port.type == SOCK_STREAM ? " (TCP)" : " (UDP)") + ": taken";
+  name_ = ":" + std::to_string(port.number);
+  what_ =
+      "port " + std::to_string(port.number) + (port.type == SOCK_STREAM ? " (TCP)" : " (UDP)") + ": taken";
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port.number));
   // What the job has left lingers there.
